@@ -30,10 +30,10 @@ def check_numbers(**arguments: object) -> None:
 def check_counts(least: int = 0, **arguments: object) -> None:
     """Raise ConfigError unless each argument is a whole number, ``least`` or more."""
 
-    def fits(value: Any) -> bool:
+    def is_count(value: Any) -> bool:
         return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
-    _check_each(arguments, f"a whole number, {least} or more", fits)
+    _check_each(arguments, f"a whole number, {least} or more", is_count)
 
 
 def check_flags(**arguments: object) -> None:

@@ -75,7 +75,7 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
         log: Whether the y axis is logarithmic.
     """
     shown = [mark for mark in _by_length(rows) if mark["value"] > 0 or not log]
-    axes = {_length_of(row.variant)[0] for row in rows if _length_of(row.variant)[1]}
+    axes = {axis for axis, length in (_length_of(row.variant) for row in rows) if length}
     if len({mark["cost"] for mark in shown}) < 2 or len(axes) > 1:
         return None
     line = [mark for mark in _trivial_by_length(rows) if mark["value"] > 0 or not log]

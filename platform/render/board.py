@@ -97,7 +97,7 @@ def board_table(
         [[writers.get(column.key, column.text)(row) for column in table_columns] for row in shown],
         " ".join(filter(None, (_paper_caption(shown, metric), str(pool)))) if pasted else "",
         frozenset((k, keys.index("median")) for k, row in enumerate(shown) if row.shines and "median" in keys),
-        [_make_record(row, keys if options.columns else ()) for row in (shown if options.columns else rows)],
+        [_choose_fields(row, keys) for row in shown] if options.columns else [columns.record(row) for row in rows],
         frozenset(k for k, column in enumerate(table_columns) if column.align == "right"),
         answer="" if pasted else answer(rows).sentence,
         prose=frozenset(k for k, column in enumerate(table_columns) if column.prose),
@@ -108,10 +108,10 @@ def board_table(
     )
 
 
-def _make_record(row: Row, keys: Sequence[str]) -> dict[str, Any]:
-    """Return a row for programs, with only some keys, if any are given."""
+def _choose_fields(row: Row, keys: Sequence[str]) -> dict[str, Any]:
+    """Return some fields of a row, for programs."""
     record = columns.record(row)
-    return {key: record.get(key) for key in keys} if keys else record
+    return {key: record.get(key) for key in keys}
 
 
 def _leave_out(rows: Sequence[Row]) -> list[Row]:

@@ -78,7 +78,7 @@ def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: in
         write_checksums(connection, [config.id])
 
 
-def fail(store: Store, config: TrialConfig, reason: str) -> None:
+def record_failure(store: Store, config: TrialConfig, reason: str) -> None:
     """Let a trial that has ended have failed instead, for a reason."""
     with store.transaction() as connection:
         failed = replace(ended(config), status="failed", run=Run(config.id, "failed", reason))

@@ -108,7 +108,7 @@ class EventCallback(tune.Callback):
         kinds: Returns the kinds of devices that are present, if packs name theirs.
 
     Attributes:
-        training: Whether a pack trains.
+        trials: Those of Tune, as of its last step.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class EventCallback(tune.Callback):
     ) -> None:
         self.send, self.queue, self.nodes, self.kinds = send, queue, nodes, kinds
         self.how, self.furthest, self.refused = dict[str, str](), dict[str, int](), set[str]()
-        self.training = False
+        self.trials: list[Any] = []
         self._looked = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class EventCallback(tune.Callback):
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
         """Report Ray as lost if a pack waits for a kind of GPU that no node has any more: it would wait forever."""
-        self.training = any(t.status == "RUNNING" for t in trials)
+        self.trials = trials
         if not self.kinds or time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked, slots = time.monotonic(), [t.config["slot"] for t in trials if t.status == "PENDING"]
@@ -181,7 +181,7 @@ class DrainStopper(tune.Stopper):
 
     Args:
         draining: Returns whether a drain is requested.
-        callback: Knows whether a pack trains.
+        callback: Knows the trials.
     """
 
     def __init__(self, draining: Callable[[], bool], callback: EventCallback) -> None:
@@ -196,7 +196,7 @@ class DrainStopper(tune.Stopper):
 
     def stop_all(self) -> bool:
         """Return whether the run ends."""
-        return self.draining() and not self.callback.training
+        return self.draining() and not any(t.status == "RUNNING" for t in self.callback.trials)
 
 
 def reason_of_death(error: Exception | None) -> str:

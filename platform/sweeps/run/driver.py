@@ -162,7 +162,7 @@ class _Driver:
                 ) from None
             self.view.over = not open_trials
             if not open_trials:
-                self._remove_checkpoints()
+                self._remove_unneeded_checkpoints()
         if open_trials and self.heartbeat.signal:
             raise Interrupted(self.heartbeat.signal, name)
         if open_trials:
@@ -171,11 +171,13 @@ class _Driver:
                 self.console.print(f"{name}: {self.heartbeat.reason_to_end}. {advice}", highlight=False)
         return self.view
 
-    def _remove_checkpoints(self) -> None:
-        """Delete checkpoints that nobody needs: of cut packs, and of ended ones whose driver died before it did so."""
+    def _remove_unneeded_checkpoints(self) -> None:
+        """Delete the checkpoints of cut packs, and of ended ones whose driver died before it did so."""
+        if not (saved := self.workers.saved_packs()):
+            return
         planned = {a.pack for a in self.store.planned(self.sweep.file.name) if a.pack}
-        saved = self.store.count_open(planned & self.workers.saved_packs())  # counts trials of other sweeps, too
-        for pack in self.cut | {pack for pack, still_open in saved.items() if not still_open}:
+        open_trials = self.store.count_open(planned & saved)  # of other sweeps, too
+        for pack in self.cut | {pack for pack, count in open_trials.items() if not count}:
             self.workers.checkpoint(pack).remove()
 
     def _print_problem(self, tracker: Background) -> None:

@@ -346,13 +346,13 @@ def test_a_sweep_whose_packs_wait_for_a_node_can_be_stopped(
         monkeypatch.setenv(name, value)
     screen = io.StringIO()
 
-    def stop() -> None:
+    def stop_once_it_waits() -> None:
         while not [*(tmp_path / "ray").glob("*/*")]:  # Tune's files of the packs
             time.sleep(0.1)
         time.sleep(3)
         store.set_state("tiny", "stop")
 
-    stopping = threading.Thread(target=stop, daemon=True)
+    stopping = threading.Thread(target=stop_once_it_waits, daemon=True)
     stopping.start()
     with Nodes(count=0) as nodes:
         workers = Workers(1, tmp_path, address=nodes.address, cpu=True)

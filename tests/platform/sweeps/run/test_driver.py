@@ -245,13 +245,13 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
 def test_a_checkpoint_whose_driver_died_before_it_deleted_it_goes_with_the_end_of_its_sweep_if_nobody_needs_it(
     tiny: Tiny, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch, other: int
 ) -> None:
-    def die(recorder: ResultRecorder, pack: str, *ending: str) -> None:
+    def die_unclosed(recorder: ResultRecorder, pack: str, *ending: str) -> None:
         recorder.workers.checkpoint(pack).save(Saved({}, {}))
         raise MemoryError
 
     file = tiny(models=["lem"], trials=2, retrain=0)
     with monkeypatch.context() as dying, pytest.raises(MemoryError):
-        dying.setattr(ResultRecorder, "_close_pack", die)
+        dying.setattr(ResultRecorder, "_close_pack", die_unclosed)
         driver.start_sweep(file, store, here, None, quiet())
     [pack] = here.saved_packs()
     if other:
@@ -269,8 +269,8 @@ def test_halves_of_a_pack_whose_worker_died_go_on_from_its_checkpoint_under_a_la
 ) -> None:
     real, calls = executor.train_job, []
 
-    def train(key: str, job: Job, emit: Callable[[Report], None], workers: Workers) -> str:
-        def report(report: Report) -> None:
+    def train_and_die(key: str, job: Job, emit: Callable[[Report], None], workers: Workers) -> str:
+        def emit_and_die(report: Report) -> None:
             emit(report)
             if any(point.epoch == 3 for point in report.points):
                 raise MemoryError
@@ -279,13 +279,13 @@ def test_halves_of_a_pack_whose_worker_died_go_on_from_its_checkpoint_under_a_la
         if len(calls) == 2:
             raise KeyboardInterrupt
         with suppress(MemoryError):
-            real(key, job, report, workers)
+            real(key, job, emit_and_die, workers)
         return "died"
 
     file = tiny(models=["lem"], trials=4, retrain=0)
     monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
     with monkeypatch.context() as dying, pytest.raises(Interrupted, match="tiny"):
-        dying.setattr(executor, "train_job", train)
+        dying.setattr(executor, "train_job", train_and_die)
         driver.start_sweep(file, store, here, None, quiet())
     assert len(here.saved_packs()) == 2 and calls[0] not in here.saved_packs()
     driver.start_sweep(file, store, here, None, quiet())
@@ -302,13 +302,13 @@ def test_a_sweep_that_was_stopped_is_resumed_once_its_driver_has_read_that(
     sweep, slept, states = store_plan(resolve(file), store), [], []
     with Leases(store, "tiny") as first:
 
-        def sleep(seconds: float) -> None:
+        def end_first_driver(seconds: float) -> None:
             slept.append(seconds)
             states.append(first.beat(""))
             first.__exit__()
 
         store.set_state("tiny", state)
-        monkeypatch.setattr(driver.time, "sleep", sleep)
+        monkeypatch.setattr(driver.time, "sleep", end_first_driver)
         driver.resume_sweep(sweep, store, here, None, screen)
     assert states == ([state] if state else []) and len(slept) == len(states)
     assert ("was stopped, waits until process" in screen.file.getvalue()) == bool(state)  # type: ignore[attr-defined]
@@ -322,11 +322,11 @@ def test_a_second_driver_waits_for_trials_that_the_first_has_leased_and_not_begu
     with Leases(store, "tiny") as first:
         first.take([a.id for a in missing_trials(sweep, store)])
 
-        def wait(heartbeat: Heartbeat, why: str) -> None:
+        def note_reason(heartbeat: Heartbeat, why: str) -> None:
             waited.append(why)
             first.__exit__()
 
-        monkeypatch.setattr(Heartbeat, "wait", wait)
+        monkeypatch.setattr(Heartbeat, "wait", note_reason)
         assert driver.resume_sweep(sweep, store, here, None, screen).over
     assert len(waited) == 1 and "waits for 2 trials that process" in waited[0]
 

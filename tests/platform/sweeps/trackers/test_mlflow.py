@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
-from tracked import attempt, fail, fill, free_port, mlflow_server, nonsense
+from tracked import attempt, fill, free_port, mlflow_server, nonsense, record_failure
 
 from longwave.platform.api.loading import load
 from longwave.platform.records.stored import Trial
@@ -374,7 +374,7 @@ def test_a_trial_that_goes_on_opens_its_run_again_and_has_each_epoch_once(store:
 def test_a_failed_trial_that_is_tried_again_and_ends_well_loses_its_reason(store: Store, file: Path) -> None:
     first, second = fill(store, 2, 4)
     for config in (first, second):
-        fail(store, config, "out of memory")
+        record_failure(store, config, "out of memory")
     send(store, url := f"sqlite:///{file}")
     attempt(store, first, 2, 0, 4, 0.0, over=True)
     assert send(store, url) == 1

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tracked import attempt, fail, fill, points
+from tracked import attempt, fill, points, record_failure
 
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers.follow import follow_sweep, send_sweep
@@ -95,7 +95,7 @@ def test_a_failed_trial_that_is_tried_again_and_ends_well_loses_its_reason(
     store: Store, tmp_path: Path, begun: list[FakeRun]
 ) -> None:
     [config] = fill(store, 1, 4)
-    fail(store, config, "out of memory")
+    record_failure(store, config, "out of memory")
     send_sweep(store, "filled", tmp_path, WANDB)
     attempt(store, config, 2, 0, 4, 0.0, over=True)
     send_sweep(store, "filled", tmp_path, WANDB)
@@ -109,7 +109,7 @@ def test_a_failed_trial_that_is_tried_again_under_the_same_driver_loses_its_reas
     store: Store, tmp_path: Path, begun: list[FakeRun]
 ) -> None:
     [config] = fill(store, 1, 4)
-    fail(store, config, "out of memory")
+    record_failure(store, config, "out of memory")
     over, deadline = threading.Event(), time.monotonic() + 60
     thread = threading.Thread(target=follow_sweep, args=(store, "filled", tmp_path, WANDB, 0.02, over))
     thread.start()

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from longwave.platform.api.arguments import check_counts, check_lists, check_numbers, check_texts
+from longwave.platform.api.printed_tables import PrintedTables
 from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
@@ -26,9 +22,7 @@ from longwave.platform.records.group import Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.comparison import comparison_table
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.notebook import tables_html
 from longwave.platform.render.overview import overview_table, print_overviews
-from longwave.platform.render.terminal import print_tables
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
@@ -124,44 +118,6 @@ def _compare_named(rows: Sequence[Row], a: str, b: str, margin: float | None, ta
     model_names = list_names(MODELS)
     first, second = (comparison.resolve(rows, find_spelling(name, model_names)) for name in (a, b))
     return ComparedTable(comparison.compare(rows, first, second, margin, task))
-
-
-class _Page(io.StringIO):
-    """Captured output; tables fit the terminal on which they will be shown, if there is one."""
-
-    def __init__(self, shown: bool) -> None:
-        super().__init__()
-        self.shown = shown
-
-    def isatty(self) -> bool:
-        return self.shown
-
-
-class PrintedTables:
-    """Tables with the records behind them. Subclasses define ``tables``."""
-
-    def tables(self) -> list[Table]:
-        """Return the tables."""
-        raise NotImplementedError
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return the records, unrounded, one per line of the tables."""
-        import pandas
-
-        return pandas.DataFrame.from_records([dict(record) for table in self.tables() for record in table.records])
-
-    def _repr_html_(self) -> str:
-        return tables_html(self.tables())
-
-    def __repr__(self) -> str:
-        """Return the tables as printed by the command line."""
-        page = _Page(sys.stdout.isatty())
-        with redirect_stdout(page):
-            self._print()
-        return Text.from_ansi(page.getvalue()).plain.rstrip()
-
-    def _print(self) -> None:
-        print_tables(self.tables(), Format.table)
 
 
 @dataclass(frozen=True, repr=False)

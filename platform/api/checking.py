@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longwave.platform.api.boards import PrintedTables
+from longwave.platform.api.printed_tables import PrintedTables
 from longwave.platform.contracts.check import check_file
 from longwave.platform.contracts.rule import RuleOutcome
 from longwave.platform.render.export import Table

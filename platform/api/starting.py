@@ -21,7 +21,7 @@ from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import home
 from longwave.platform.plugins.plugin import OWN
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.draft import read_draft
+from longwave.tasks.cards.draft import content_with, read_draft
 from longwave.tasks.cards.write import to_toml
 
 if TYPE_CHECKING:
@@ -110,11 +110,12 @@ def _texts_of(
     """Return the texts of the card and the sweep file for a file."""
     card, sweep_file = choose_files(file)
     draft = read_draft(file)
-    settled, open_ = draft.guess_roles({role: str(value) for role, value in roles.items() if value is not None})
+    answers = {role: str(value) for role, value in roles.items() if value is not None}
+    settled, open_ = draft.guess_roles(answers)
     if open_:
         missing = ", ".join(f"{q.name}={' or '.join(map(repr, q.choices)) or '...'}" for q in open_)
         raise ConfigError(f"The names {', '.join(draft.names[:12])} do not determine the layout. Give {missing}.")
-    content = draft.card_content(settled, channels)
+    content = content_with(draft, answers, settled, channels)
     return to_toml(content), sweep_text(card.stem, settings, sweep_file)
 
 

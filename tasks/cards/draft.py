@@ -37,6 +37,39 @@ class Draft(Protocol):
         """
 
 
+NEEDS = {
+    "horizon": "only a forecasting task has a horizon",
+    "window": "only one long series is cut into windows",
+    "stride": "only one long series is cut into windows",
+    "series": "one long series has no column of examples",
+    "time": "in a table with an example in each row, times must be numbers",
+    "group": "only many examples form groups: three or more, one of them with several examples",
+    "target": "a forecast of examples in rows or arrays predicts their inputs",
+}
+"""What each role needs, where a card may leave it out."""
+
+
+def content_with(
+    draft: Draft, answers: Mapping[str, str], roles: Mapping[str, str], channels: Sequence[str]
+) -> dict[str, Any]:
+    """Return the content of a card, in which every answer is used.
+
+    Args:
+        draft: Of the file.
+        answers: What the user said of its roles.
+        roles: What ``guess_roles`` made of them, with nothing open.
+        channels: Input columns; empty for all that are free.
+
+    Raises:
+        DataError: An answer would not be used, or as ``Draft.card_content``.
+    """
+    content = draft.card_content(roles, channels)
+    for name, answer in answers.items():
+        if name not in content:
+            raise DataError(f"{name} {answer} would not be used: {NEEDS[name]}. Leave it out.")
+    return content
+
+
 class TableDraft:
     """A CSV or Parquet file; the delimiter of a CSV is the one that gives its header most columns."""
 

@@ -116,6 +116,11 @@ def test_what_is_missing_or_wrong_is_one_line(arguments: tuple[Any, ...], roles:
     assert "\n" not in str(caught.value)
 
 
+def test_a_horizon_of_classes_is_refused_as_it_would_not_be_used() -> None:
+    with pytest.raises(DataError, match=r"horizon 3 would not be used: only a forecasting task has a horizon\."):
+        lw.start(X, Y, name="a", horizon=3)
+
+
 def test_other_arguments_for_the_same_data_are_told_and_what_was_interrupted_is_done_again(own_home: Path) -> None:
     started = lw.start(frame(), name="again", models=["lem"])
     with pytest.warns(UserWarning, match=r"again was started before, and .*again.sweep.toml stays as it is"):

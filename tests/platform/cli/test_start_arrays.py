@@ -99,6 +99,14 @@ NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
     "whole numbers with points": ({"x": X, "y": np.arange(40) % 2 + 0.0}, [], "Pass --task classification|regression"),
     "no such array": ({"x": X, "y": LABELS}, ["--target", "z"], "there is no array 'z'. It has x, y."),
     "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window does not apply to this kind of file. Possible:"),
+    "a horizon of classes": (
+        {"x": X, "y": LABELS}, ["--task", "classification", "--horizon", "2"],
+        "horizon 2 would not be used: only a forecasting task has a horizon. Leave it out.",
+    ),
+    "a target of a forecast": (
+        {"x": X, "y": LABELS}, ["--target", "y", "--horizon", "2"],
+        "target y would not be used: a forecast of examples in rows or arrays predicts their inputs. Leave it out.",
+    ),
     "another task": ({"x": X, "y": LABELS}, ["--task", "sorting"], "task must be one of classification, regression, f"),
     "a channel too few": ({"x": X, "y": LABELS}, ["--channels", "a"], "it must be (examples, steps, 1)"),
     "a test set of its own": (

@@ -280,6 +280,14 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame, tuple[str, ...], str]] = {
         "'age' is not named like the other inputs, such as 'v0'. If it is not a step, leave it out: "
         "--channels 'v[0-9]*'.",
     ),
+    "groups of steps": (
+        table(subject=["a", "b", "c"] * 20), (*FORECAST, "--group", "subject"),
+        "group subject would not be used: only many examples form groups: three or more, one of them with several",
+    ),
+    "a window of steps in a row": (
+        pd.DataFrame(X[..., 0], columns=[f"v{k}" for k in range(6)]).assign(label=LABELS), ("--window", "3"),
+        "window 3 would not be used: only one long series is cut into windows. Leave it out.",
+    ),
     "infinity": (table(b=[np.inf, *range(59)]), FORECAST, "row 1, column b: a value must be finite"),
     "one class besides what is missing": (
         pd.DataFrame(X[..., 0], columns=[f"v{k}" for k in range(6)]).assign(label=["None", "mild"] * 20), (),

@@ -143,6 +143,9 @@ class SeriesDraft:
         self.file, self.header = file, read_ts_header(file)
         if not self.header["@data"]:
             raise DataError(f"{file}: there must be series after the line @data, found none.")
+        if not any(self.header.get(tag, [""])[0].lower() == "true" for tag in ("@classlabel", "@targetlabel")):
+            rule = "a header must say @classLabel true or @targetLabel true, and each series end in its label"
+            raise DataError(f"{file}: {rule}. Save series without labels as an NPZ with one array (N, T, p).")
         test = file.with_name(file.name.replace("_TRAIN.", "_TEST."))
         self.files = [file, test] if test != file and test.exists() else [file]
 

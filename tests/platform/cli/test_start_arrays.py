@@ -185,8 +185,8 @@ WRONG_TS: dict[str, tuple[list[str], int, list[str], str]] = {
         CLASSES, 40, ["--task", "regression"],
         "@targetlabel must be true, got nothing. Series with classes need task classification.",
     ),
+    "no label": (["@classLabel false"], 40, ["--horizon", "2"], "Save series without labels as an NPZ with one array"),
     "no series": (CLASSES, 0, [], "toy.ts: there must be series after the line @data, found none."),
-    "no label": (["@classLabel false"], 40, ["--horizon", "2"], "@targetlabel must be true, got nothing. Series with "),
 }  # fmt: skip
 
 

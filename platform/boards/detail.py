@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.platform.boards.diff import counted_trials, facts_of_row
 from longwave.platform.boards.row import SHORT, Row
-from longwave.platform.boards.texts import NONE, metric_words
+from longwave.platform.boards.texts import NONE, metric_words, rank
 from longwave.platform.boards.verification import HERE
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
@@ -37,7 +37,8 @@ def of_row(trials: Sequence[Trial], row: Row, left_out: Collection[str] = ()) ->
         row: The row on its board.
         left_out: Ids of retrainings that do not count; see ``trust.left_out``.
     """
-    facts = [Fact("row", "name", row.config)]
+    facts = [Fact("row", "name", row.config), Fact("row", "rank", rank(row)), Fact("row", "verified", row.verification)]
+    facts += [Fact("row", "superseded", row.superseded)] if row.superseded else []
     facts += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, row.sweeps, left_out)]
     facts += [
         Fact("seeds", f"seed {t.config.seed}", _ended(t) + (_why_left_out(t) if t.config.id in left_out else ""))

@@ -103,15 +103,16 @@ def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
     return RowTrust(replace(group, runs=counted, checks=checks), sorted(untrusted))
 
 
-def left_out(group: Group, trials: Iterable[str]) -> set[str]:
+def left_out(group: Group, trials: Iterable[str], trust: Sequence[str] = ()) -> set[str]:
     """Return which retrainings of a row count in no number of its board: imported ones that nobody trusts, in a row
     that was trained here, and those that were used to choose the row.
 
     Args:
         group: The row's group.
         trials: Ids of all its retrainings.
+        trust: Full names of bundles that the reader trusts.
     """
-    return {*trials} - {run.id for run in trust_in(group, ()).group.runs}
+    return {*trials} - {run.id for run in trust_in(group, trust).group.runs}
 
 
 def _is_trusted(bundle: str, trust: Sequence[str]) -> bool:

@@ -9,9 +9,10 @@ import typer
 
 from longwave.platform.boards.detail import of_row, of_trial
 from longwave.platform.boards.diff import compared
-from longwave.platform.boards.trust import left_out
-from longwave.platform.cli.app import StoreOption
+from longwave.platform.boards.trust import left_out, resolve_trust
+from longwave.platform.cli.app import StoreOption, TrustOption
 from longwave.platform.paths import store_url
+from longwave.platform.records.group import Pool
 from longwave.platform.records.stored import Trial
 from longwave.platform.render import rows
 from longwave.platform.render.export import Format
@@ -24,6 +25,7 @@ RowArgument = Annotated[str, typer.Argument(metavar="ROW", help="Row name, or it
 def show_row(
     name: Annotated[str, typer.Argument(metavar="ROW|TRIAL", help="A row's or a trial's first hex digits, 4 or more.")],
     format: Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")] = Format.table,
+    trust: TrustOption = None,
     store: StoreOption = None,
 ) -> None:
     """Print one row or one trial in full: settings, seeds, scores, environment, cost and commands.
@@ -34,8 +36,9 @@ def show_row(
         trials = open_store.trials_named(name)
         config = trials[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
-            [row] = [row for row in read_board(open_store, config.task) if row.config == config.row]
-            facts = of_row(trials, row, _left_out(open_store, trials))
+            board = read_board(open_store, config.task, Pool(trust=trust or ()))
+            [row] = [row for row in board if row.config == config.row]
+            facts = of_row(trials, row, _left_out(open_store, trials, trust))
         else:
             facts = of_trial(
                 trials[0], open_store.sweeps_of_trial(config.id), open_store.attempts([config.id]).get(config.id, ())
@@ -48,6 +51,7 @@ def diff_rows(
     second: RowArgument,
     all: Annotated[bool, typer.Option("--all", help="Also print what they have in common.")] = False,
     format: Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")] = Format.table,
+    trust: TrustOption = None,
     store: StoreOption = None,
 ) -> None:
     """Print what two rows differ in: settings, protocol, data, code, environment and scores.
@@ -57,12 +61,12 @@ def diff_rows(
     with Store(store_url(store), create=False) as open_store:
         a, b = (open_store.rows(name) for name in (first, second))
         sweeps = open_store.sweeps_of_rows([a[0].config.row]), open_store.sweeps_of_rows([b[0].config.row])
-        lines = compared(a, b, sweeps, _left_out(open_store, a) | _left_out(open_store, b))
+        lines = compared(a, b, sweeps, _left_out(open_store, a, trust) | _left_out(open_store, b, trust))
     rows.print_diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)
 
 
-def _left_out(store: Store, trials: Sequence[Trial]) -> set[str]:
+def _left_out(store: Store, trials: Sequence[Trial], trust: Sequence[str] | None) -> set[str]:
     """Return the ids of a row's retrainings that its board does not count."""
-    config = trials[0].config
+    config, trusted = trials[0].config, resolve_trust(trust or (), store.bundles())
     [group] = [group for group in store.groups(config.task) if group.row == config.row]
-    return left_out(group, [trial.config.id for trial in trials])
+    return left_out(group, [trial.config.id for trial in trials], trusted)

@@ -184,3 +184,6 @@ def test_numbers_that_a_board_does_not_count_count_neither_in_a_row_in_full_nor_
     lines = {line["what"]: (line["a"], line["b"]) for line in json.loads(capsys.readouterr().out)["lines"]}
     assert (lines["median"], lines["n"], lines["origin"]) == ((0.2, 0.2), (3, 3), (["trained here"],) * 2)
     assert lines["P(better)"][0]["value"] == pytest.approx(6 / 9)
+    for command in (["show", own.row], ["diff", own.row, other.row]):
+        assert main([*command, "--trust", A[:12], "--format", "json", "--store", url]) == 0
+        assert "0.0505" in capsys.readouterr().out, "the median of all six retrainings"

@@ -101,6 +101,12 @@ def test_the_command_says_how_an_untrusted_row_is_ranked(
     assert "--trust 00000000 is not a bundle imported here" in capsys.readouterr().err
     for command in (["board", "adding"], ["compare", "lem", "gru"], ["budget"], ["publish", str(tmp_path / "one")]):
         assert main([*command, "--trust", genuine.name[:12], "--store", store.url]) == 0
+    first, second = {t.config.row for t in store.retrainings("adding")}
+    for trust, rank in ([], "untrusted"), (["--trust", genuine.name[:12]], "1–2"):
+        capsys.readouterr()
+        assert main(["diff", first, second, *trust, "--store", store.url]) == 0
+        assert main(["show", first, *trust, "--format", "csv", "--store", store.url]) == 0
+        assert f"row,rank,{rank}\n" in capsys.readouterr().out
 
 
 @pytest.mark.integration

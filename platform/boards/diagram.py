@@ -37,7 +37,7 @@ class Diagram:
 
     Attributes:
         ranks: Mean rank over tasks by the model's name in print, best first, as in the overview.
-        tasks: Number of separating tasks.
+        tasks: Number of separating boards.
         friedman: p-value of Friedman's test of all models being equal.
         pairs: Holm's adjusted p-value of each pair of models being equal, (models, models) in the order of
             ``ranks``, 1 on the diagonal; all 1 if Friedman's test does not reject.
@@ -59,7 +59,7 @@ class Diagram:
         count, level = len(self.ranks), f"{100 * LEVEL:g} %"
         p = f"p = {self.friedman:.2g}" if self.friedman >= 1e-4 else "p < 0.0001"
         sentences = [
-            f"Mean ranks over {self.tasks} separating tasks, by the median seed on each, of the {count} models with "
+            f"Mean ranks over {self.tasks} separating boards, by the median seed on each, of the {count} models with "
             f"{ENOUGH} seeds on all of them. A bar joins models that do not differ significantly; its dots are those "
             "models."
         ]
@@ -101,7 +101,7 @@ def diagram(overview: Overview) -> Diagram:
     Demšar.
 
     Raises:
-        ConfigError: Fewer than 2 separating tasks, or fewer than 3 models with enough seeds on all of them.
+        ConfigError: Fewer than 2 separating boards, or fewer than 3 models with enough seeds on all of them.
     """
     lines = sorted(
         (line for line in overview.lines if line.rank), key=lambda line: line.rank.value if line.rank else 0.0
@@ -109,9 +109,9 @@ def diagram(overview: Overview) -> Diagram:
     tasks = max((len(line.ranks) for line in lines), default=0)
     if tasks < FEWEST_TASKS or len(lines) < FEWEST_MODELS:
         raise ConfigError(
-            f"A critical-difference figure takes {FEWEST_TASKS} separating tasks or more and {FEWEST_MODELS} models or "
+            f"A critical-difference figure takes {FEWEST_TASKS} separating boards or more and {FEWEST_MODELS} models or "
             f"more with {ENOUGH} seeds on all of them: here are {tasks} and {len(lines)}. Train more, or name only "
-            "tasks that models share."
+            "boards that models share."
         )
     titles = [line.title for line in lines]
     names = titles if len(set(titles)) == len(titles) else [line.model for line in lines]

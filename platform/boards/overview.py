@@ -70,7 +70,7 @@ class Overview:
             then open ones, then saturated ones.
         lines: Models by mean rank, best first; then those without one, by tasks with a result.
         separations: For each task, whether it separates networks from trivial predictors.
-        left_out: Reasons why separating tasks do not count in scores, by task.
+        left_out: Reasons why separating boards do not count in scores, by board.
         too_few_models: Separating tasks that count neither in scores nor in ranks: fewer than half of the models ran
             there.
         tops: Best median on tasks without a perfect score, by task: it counts as a gain of 1.
@@ -196,7 +196,7 @@ def overview(rows: Iterable[Row]) -> Overview:
 def _with_too_few_models(
     rows_by_model: Mapping[str, Mapping[tuple[str, str], Sequence[Row]]], separating: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return the separating tasks that fewer than half of the models ran on; none if all are such."""
+    """Return the separating boards that fewer than half of the models ran on; none if all are such."""
     ran = {
         board: {
             m for m, model_rows in rows_by_model.items() if any(row.seed_count for row in model_rows.get(board, ()))
@@ -225,7 +225,7 @@ def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
     cells = line.cells[: len(tasks)]
     ran = sum(cell is not None and cell.seed_count > 0 for cell in cells)
     if ran < len(tasks):
-        return f"{ran} of {len(tasks)} separating task{'s' * (len(tasks) > 1)}"
+        return f"{ran} of {len(tasks)} separating board{'s' * (len(tasks) > 1)}"
     if untrusted := [named(task) for cell, task in zip(cells, tasks, strict=True) if cell and cell.untrusted]:
         return f"untrusted on {untrusted[0]}"
     seeds, task = min((cell.seed_count, task) for cell, task in zip(cells, tasks, strict=True) if cell)

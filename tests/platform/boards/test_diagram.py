@@ -137,7 +137,7 @@ def test_the_figure_is_made_of_the_normalised_medians_and_mean_ranks_of_the_over
 
 @pytest.mark.parametrize(("models", "tasks"), [(2, 5), (3, 1)])
 def test_too_few_tasks_or_models_have_no_figure(models: int, tasks: int) -> None:
-    output = rf"takes 2 separating tasks or more and 3 .* with 5 seeds on all of them: here are {tasks} and {models}\."
+    output = rf"takes 2 separating boards or more and 3 .* with 5 seeds on all of them: here are {tasks} and {models}\."
     with pytest.raises(ConfigError, match=output):
         diagram(ordered(models, tasks))
     with pytest.raises(ConfigError, match="here are 0 and 0"):

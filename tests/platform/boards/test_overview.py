@@ -54,7 +54,7 @@ def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tas
     lem, gru, lstm = actual.lines
     assert lem.medians == [1.0, 1.0] and gru.medians == pytest.approx([5.2 / 7.1, 5.2 / 6.2])
     assert (lem.ranks, gru.ranks) == ([1.0, 1.0], [2.0, 2.0])
-    assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 separating tasks")
+    assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 separating boards")
 
 
 def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_nor_in_ranks(
@@ -212,7 +212,7 @@ def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     lem, gru, lstm = table.lines
     assert lem[0] == "LEM" and lem[3].startswith("9.10 [8.90, 9.30]")
     assert "8.20 [diverged, 8.60]" in (*lem, *gru)
-    assert [*lstm[:4]] == ["LSTM", "— (1 of 2 separating tasks)", "—", "not run"] and (2, 4) in table.bold
+    assert [*lstm[:4]] == ["LSTM", "— (1 of 2 separating boards)", "—", "not run"] and (2, 4) in table.bold
     assert table.notes[-1] == "Ranked among rows with at least 2 retrainings alone."
     print_overviews(two_tasks, EVERYBODY, Format.markdown)
     lines = capsys.readouterr().out.splitlines()

@@ -109,8 +109,8 @@ def diagram(overview: Overview) -> Diagram:
     tasks = max((len(line.ranks) for line in lines), default=0)
     if tasks < FEWEST_TASKS or len(lines) < FEWEST_MODELS:
         raise ConfigError(
-            f"A critical-difference figure takes {FEWEST_TASKS} separating boards or more and {FEWEST_MODELS} models or "
-            f"more with {ENOUGH} seeds on all of them: here are {tasks} and {len(lines)}. Train more, or name only "
+            f"A critical-difference figure takes {FEWEST_TASKS} separating boards or more and {FEWEST_MODELS} models "
+            f"or more with {ENOUGH} seeds on all of them: here are {tasks} and {len(lines)}. Train more, or name only "
             "boards that models share."
         )
     titles = [line.title for line in lines]

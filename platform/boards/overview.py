@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from longwave.platform.boards.row import Row, distinct_boards, named
 from longwave.platform.boards.separation import WORDS, Separation, TaskWord, separation
+from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.overall import OverallScores, TaskScores, mean_ranks, overall_scores, task_ranks
 from longwave.platform.statistics.stats import Estimate, direction
 from longwave.platform.statistics.verdict import ENOUGH
@@ -246,8 +247,8 @@ def best_on_validation(rows: Sequence[Row]) -> Row:
 
 
 def state(cell: Row | None) -> str:
-    """Return ``ok``, ``diverged``, ``failed``, ``missing`` (planned, not ended) or ``not run``."""
-    return cell.state if cell else "not run"
+    """Return ``ok``, ``untrusted``, ``diverged``, ``failed``, ``missing`` (planned, not ended) or ``not run``."""
+    return "not run" if not cell else UNTRUSTED if cell.untrusted and cell.state == "ok" else cell.state
 
 
 def _scored(lines: Sequence[ModelLine], predictors: Sequence[Row | None]) -> tuple[list[ModelLine], OverallScores]:

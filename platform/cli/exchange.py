@@ -86,8 +86,8 @@ def import_rows(
     A bundle that contradicts itself is rejected, with exit status 2. What cannot be checked here is flagged, and its
     rows are marked as claimed. Rows of Longwave's own editions are trusted. All others are untrusted: they have no
     rank until a re-run here falls inside their interval, by `longwave reproduce ROW --keep`, or you trust the bundle
-    with `--trust BUNDLE`. Name bundles that depend on each other, such as those of a search and of a second one that
-    continues it, in one command.
+    with `longwave board --trust BUNDLE`. Name bundles that depend on each other, such as those of a search and of a
+    second one that continues it, in one command.
 
     Example: longwave import lem.json.xz --dry-run
     """
@@ -121,7 +121,7 @@ def _without_copies(files: Sequence[Path]) -> list[Path]:
 def _import_shipped(store: Store, files: Sequence[Path]) -> int:
     """Import bundles that ship with the package; see ``import_rows``."""
     trials, new_count = list_trials(files), 0
-    if not store.have_ended(trials):
+    if not store.have_trusted_ends(trials):
         from longwave.platform.exchange import intake
 
         with show_stages() as report:
@@ -143,7 +143,7 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
         with Store(url) as store:
             ends = store.ends_of(trials)
             examined = dry_run or replay > 0 or len(ends) < len(trials)
-            findings = _examine_files(bundles, joined, replay, report) if examined else []
+            findings = _examine_files(bundles, joined, replay, report) if examined else _check_hashes(bundles)
             findings += find_conflicts(joined.content.trials, ends)
             origins = {entry.config.id: file.name for file in bundles for entry in file.content.trials}
             refused = dry_run or _is_rejected(findings)
@@ -176,6 +176,13 @@ def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:
     if flags and len(flagged) < (count := len(set(rows.values()))):
         return f"{len(flagged)} of {count} rows claimed, the others schema-checked"
     return "claimed" if flags else "schema-checked"
+
+
+def _check_hashes(bundles: Sequence[File]) -> list[AuditFinding]:
+    """Return the findings on the hashes of bundles whose trials are all known."""
+    from longwave.platform.exchange.audit import check_file_hashes
+
+    return check_file_hashes(bundles)
 
 
 def _examine_files(bundles: Sequence[File], joined: File, replay: int, report: StageReport) -> list[AuditFinding]:

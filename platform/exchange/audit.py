@@ -47,7 +47,7 @@ def audit(file: File, joined: Sequence[File] = (), report: StageReport = ignore_
         joined: The bundles from which it was joined, if several.
         report: Called with the name of each check.
     """
-    findings = [AuditFinding("hashes", *finding) for part in joined or [file] for finding in check_hashes(part)]
+    findings = check_file_hashes(joined or [file])
     for k, check in enumerate(CHECKS):
         name = check.__name__.removeprefix("check_")
         report(f"Checking {name.replace('_', ' ')}", k, len(CHECKS))
@@ -55,6 +55,11 @@ def audit(file: File, joined: Sequence[File] = (), report: StageReport = ignore_
         if check in STOPS and any(f.severity == "reject" for f in findings):
             break
     return findings
+
+
+def check_file_hashes(files: Sequence[File]) -> list[AuditFinding]:
+    """Return the findings on the hashes of bundles and on their names, which are hashes too."""
+    return [AuditFinding("hashes", *finding) for file in files for finding in check_hashes(file)]
 
 
 def check_plan(bundle: Bundle) -> Findings:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from longwave.platform.boards.trust import shipped
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.finding import AuditFinding, find_conflicts
@@ -73,6 +74,7 @@ def import_shipped(
     store: Store, paths: Sequence[Path], trials: Sequence[str], report: StageReport = ignore_stage
 ) -> int:
     """Write bundles that ship with the package, as ``import_bundle`` does, but unpacked one by one to save memory.
+    Trials that came in other bundles with the same outcome are replaced, so that they are trusted.
 
     Args:
         store: The store to write to.
@@ -80,10 +82,15 @@ def import_shipped(
         trials: The ids of their trials, as ``list_trials`` returns them.
         report: Called with the progress.
 
+    Returns:
+        The number of trials written.
+
     Raises:
         ConfigError: A trial has another outcome in the store, or none yet; nothing is written.
     """
     stored = store.ends_of(trials)
+    replaced = {trial for trial, end in stored.items() if end.origin and end.origin not in shipped()}
+    kept = stored.keys() - replaced
     heads: list[File] = []
     configs: dict[str, TrialConfig] = {}
 
@@ -95,7 +102,7 @@ def import_shipped(
             heads.append(file.model_copy(update={"content": file.content.model_copy(update={"trials": []})}))
             configs.update((entry.config.id, entry.config) for entry in file.content.trials)
             for entry in file.content.trials:
-                if (trial := entry.config.id) not in stored:
+                if (trial := entry.config.id) not in kept:
                     yield _stored_trial(file, entry, file.name, ()), entry.curve.lines(trial)
 
     def sweeps() -> Iterator[ImportedSweep]:
@@ -104,8 +111,8 @@ def import_shipped(
     def explanations() -> Iterator[CatalogueEntry]:
         yield from _explanations(configs.values())
 
-    store.import_trials(list_names(paths), with_epochs(), sweeps(), explanations())
-    return len(configs.keys() - stored.keys())
+    store.import_trials(list_names(paths), with_epochs(), sweeps(), explanations(), replaced)
+    return len(configs.keys() - kept)
 
 
 def messages_by_trial(file: File, flags: Sequence[AuditFinding]) -> dict[str, list[str]]:

@@ -60,7 +60,10 @@ def heat_map(overview: Overview) -> Figure | None:
         }
         for i, line in enumerate(overview.lines)
         for k, (cell, name, separated) in enumerate(zip(line.cells, titles, overview.separations, strict=True))
-        if cell and separated.predictor and (ratio := _error_ratio(cell, separated.predictor)) is not None
+        if cell
+        and not cell.untrusted
+        and separated.predictor
+        and (ratio := _error_ratio(cell, separated.predictor)) is not None
     ]
     return _draw(marks) if marks else None
 
@@ -104,8 +107,8 @@ def _draw(marks: list[Mark]) -> Figure:
 
 
 def _error_ratio(row: Row, predictor: Row) -> float | None:
-    """Return the error of a row's median over a predictor's; None if either is missing, or errors have no ratio."""
-    if row.median is None or predictor.mean is None or row.scale.perfect is None:
+    """Return the error of a row's median over a predictor's; None if one is missing, untrusted or without ratio."""
+    if row.untrusted or row.median is None or predictor.mean is None or row.scale.perfect is None:
         return None
     return max(row.scale.error(row.median), NO_ERROR) / max(row.scale.error(predictor.mean), NO_ERROR)
 

@@ -40,13 +40,18 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """The main fields of a trial's outcome; see ``Run``."""
+    """The main fields of a trial's outcome; see ``Run``.
+
+    Attributes:
+        origin: The bundle that it came with; None if it was trained here.
+    """
 
     status: str
     epochs: int
     best_epoch: int | None
     valid: float | None
     test: float | None
+    origin: str | None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from longwave.platform.boards.overview import ModelLine, Overview, overviews
 from longwave.platform.boards.row import Row, group_by_board
 from longwave.platform.boards.separation import TaskWord, count_words
 from longwave.platform.boards.texts import DASH, WORSE, estimate, listed
+from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.board import PASTED_FORMATS, median_cell
 from longwave.platform.render.export import Format, Table
@@ -23,7 +24,8 @@ from longwave.platform.statistics.verdict import ENOUGH
 AHEAD = 3
 """Columns of an overview with numbers before those of tasks."""
 MATRIX = (
-    f"Cells: rank of the median; bold: best group; {WORSE}: a trivial predictor is better. "
+    "Cells: rank of the median; equal medians show the lowest of their ranks, and count with the average. "
+    f"Bold: best group; {WORSE}: a trivial predictor is better. "
     "Numbers: --numbers. Methods: longwave methods."
 )
 SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "saturated": "no"}
@@ -111,15 +113,24 @@ def _shown_tasks(overview: Overview, saturated: bool) -> int:
 
 
 def _cell_ranks(cells: Sequence[Row | None]) -> list[str]:
-    """Return the rank of each median among the models of a board: ``3``, ``3†``; a dash if no seed ended."""
+    """Return the rank of each median among the ranked rows of a board: ``3``, ``3†``; a dash if no seed ended."""
     sign = direction(next(cell.goal for cell in cells if cell))
-    values = [-sign * cell.median if cell and cell.median is not None else math.inf for cell in cells]
-    return [
-        f"{1 + sum(other < value for other in values)}{WORSE * bool(cell.loses_to)}"
-        if cell and cell.seed_count
-        else DASH
-        for cell, value in zip(cells, values, strict=True)
-    ]
+    ranked = [_error(cell, sign) for cell in cells if cell and not cell.untrusted]
+    texts = []
+    for cell in cells:
+        if not cell or not cell.seed_count:
+            texts.append(DASH)
+        elif cell.untrusted:
+            texts.append(UNTRUSTED)
+        else:
+            better = sum(error < _error(cell, sign) for error in ranked)
+            texts.append(f"{1 + better}{WORSE * bool(cell.loses_to)}")
+    return texts
+
+
+def _error(cell: Row, sign: int) -> float:
+    """Return a cell's median with the sign of an error, infinite without one."""
+    return math.inf if cell.median is None else -sign * cell.median
 
 
 def overview_table(
@@ -142,7 +153,7 @@ def overview_table(
         word = "" if separated.word == "separates" else f" ({separated.word})"
         head.append(f"{title}{word}" + (f", × {power_text(power)}" if power else ""))
     lines = [
-        (line.title, *_score_cells(line), *(median_cell(line.cells[k], powers[k], not pasted) for k in range(shown)))
+        (line.title, *_score_cells(line), *(_median(line.cells[k], powers[k], not pasted) for k in range(shown)))
         for line in overview.lines
     ]
     bold = frozenset(
@@ -170,6 +181,11 @@ def overview_table(
     title = f"{shown} of {len(overview.tasks)} boards" if fold else f"{shown} board{'s' * (shown != 1)}"
     overall = over_all(overview) if len(overview.tasks) > 1 else ""
     return Table(title, head, lines, "", bold, records, answer=overall, prose=frozenset({0, 1}), notes=notes)
+
+
+def _median(cell: Row | None, power: int, intervals: bool) -> str:
+    """Return the median of a cell, or its state; an untrusted one is said to be so."""
+    return median_cell(cell, power, intervals) + f" ({UNTRUSTED})" * bool(cell and cell.untrusted)
 
 
 def _score_cells(line: ModelLine) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from longwave.platform.boards.row import SHORT
+from longwave.platform.boards.trust import shipped
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group, RunSummary
 from longwave.platform.records.run import ENDED, Measure, Point
@@ -57,9 +58,11 @@ class Queries(Database):
         with self.reading() as connection:
             return {trial: TrialEnd(*end) for trial, *end in select_in(connection, query, TrialRow.id, ids)}
 
-    def have_ended(self, ids: Collection[str]) -> bool:
-        """Return whether all trials with these ids exist and have ended."""
-        return sum(end.status in ENDED for end in self.ends_of(ids).values()) == len(set(ids))
+    def have_trusted_ends(self, ids: Collection[str]) -> bool:
+        """Return whether all trials with these ids exist and ended, here or in bundles that the package trusts."""
+        ends = self.ends_of(ids).values()
+        trusted = [end for end in ends if end.status in ENDED and (end.origin is None or end.origin in shipped())]
+        return len(trusted) == len(set(ids))
 
     def configs(self, ids: Sequence[str]) -> dict[str, TrialConfig]:
         """Return the configurations of those of the trials with these ids that exist."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from itertools import islice
 from typing import Any
@@ -164,8 +164,10 @@ class Store(Sweeps):
         trials: Iterable[tuple[Trial, Sequence[EpochLine]]],
         sweeps: Iterable[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
         catalogue: Iterable[CatalogueEntry] = (),
+        replaced: Collection[str] = (),
     ) -> None:
-        """Write trials that ended elsewhere, in one transaction; existing rows are not changed.
+        """Write trials that ended elsewhere, in one transaction; existing rows are not changed but those of
+        ``replaced``.
 
         The arguments are iterated once, in their order, each after the previous one has been written.
 
@@ -174,12 +176,13 @@ class Store(Sweeps):
             trials: With their ends, patches and flags, each with its epochs in order.
             sweeps: The sweeps that planned them, each with its trials in order and their cells.
             catalogue: Descriptions of their models and tasks.
+            replaced: Those of the trials that the store has from elsewhere.
         """
         with self.transaction() as connection:
             insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()} for bundle in bundles])
             remaining = iter(trials)
             while chunk := list(islice(remaining, IMPORT_CHUNK)):
-                trial_writes.insert_ended(connection, chunk)
+                trial_writes.insert_ended(connection, chunk, replaced)
             for sweep, planned, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
                 insert_new(connection, SweepTrialRow, rows.trials_of_sweep(sweep.name, planned, cells))

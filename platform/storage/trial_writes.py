@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from longwave.platform.records.stored import Trial
 from longwave.platform.storage import rows
 from longwave.platform.storage.base import Base, utc_now
 from longwave.platform.storage.checksums import checksums_of_new, write_checksums
-from longwave.platform.storage.database import insert_lines, insert_new
+from longwave.platform.storage.database import insert_lines, insert_new, upsert_rows
 from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow
 from longwave.platform.storage.schema import (
@@ -105,8 +105,10 @@ def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") 
     write_checksums(connection, [run.trial for run in runs])
 
 
-def insert_ended(connection: sa.Connection, trials: Sequence[tuple[Trial, Sequence[EpochLine]]]) -> None:
-    """Write trials that ended elsewhere, none of which the store has, with their epochs and checksums."""
+def insert_ended(
+    connection: sa.Connection, trials: Sequence[tuple[Trial, Sequence[EpochLine]]], replaced: Collection[str] = ()
+) -> None:
+    """Write trials that ended elsewhere with their epochs and checksums. The store has those of ``replaced`` alone."""
     records = [replace(trial, run=trial.run and trial.run.without_secrets()) for trial, _ in trials]
     runs = [trial.run for trial in records if trial.run]
     insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
@@ -117,7 +119,13 @@ def insert_ended(connection: sa.Connection, trials: Sequence[tuple[Trial, Sequen
     if is_sqlite:
         for line, checksum in zip(lines, checksums_of_new(lines, epochs, measures, flags), strict=True):
             line["checksum"] = checksum
-    connection.execute(sa.insert(TrialRow), lines)
+    for line in lines:
+        if (trial := line["id"]) in replaced:
+            for table in (MeasureRow, FlagRow, CurveRow):
+                connection.execute(sa.delete(table).where(table.trial == trial))
+    upsert_rows(connection, TrialRow, [line for line in lines if line["id"] in replaced])
+    if new := [line for line in lines if line["id"] not in replaced]:
+        connection.execute(sa.insert(TrialRow), new)
     insert_new(connection, MeasureRow, measures)
     insert_new(connection, FlagRow, flags)
     insert_lines(connection, CurveRow, [line for lines in epochs.values() for line in lines])

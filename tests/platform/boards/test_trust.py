@@ -21,6 +21,7 @@ from longwave.platform.boards.texts import counted, rank
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group, Pool
+from longwave.platform.render.overview import matrix_table, overview_table
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
@@ -62,6 +63,16 @@ def test_an_untrusted_row_is_compared_and_leads_no_overview() -> None:
     lines = {line.model: line for line in overview(board).lines}
     assert (lines["ours"].rank, lines["ours"].why) == (None, "untrusted on t")
     assert lines["lem"].rank is not None and list(lines)[-1] == "ours"
+
+
+def test_an_untrusted_row_has_no_rank_in_the_matrix_and_its_median_is_said_to_be_untrusted() -> None:
+    board = rows([*HERE, came("ours", [0.1, 0.11, 0.12, 0.13, 0.14], 5)], [])
+    glance = overview(board)
+    ranks = {line[0]: line[2] for line in matrix_table(glance, dict.fromkeys(glance.tasks, 1), saturated=True).lines}
+    medians = {line[0]: line[3] for line in overview_table(glance, saturated=True).lines}
+    assert ranks == {"LEM": "1", "GRU": "2", "OURS": "untrusted"}
+    assert [name for name, text in medians.items() if text.endswith(" (untrusted)")] == ["OURS"]
+    assert [record["t state"] for record in glance.to_dict() if record["model"] == "ours"] == ["untrusted"]
 
 
 def test_an_untrusted_row_takes_no_published_number_and_is_given_no_verdict() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import lzma
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tree import ROOT
@@ -19,11 +21,13 @@ from tree import ROOT
 from longwave.platform import about
 from longwave.platform.cli.main import main
 from longwave.platform.exchange import intake
-from longwave.platform.exchange.bundle import Bundle, File, read, seal
+from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
 from longwave.platform.exchange.curve import Curve
 from longwave.platform.exchange.finding import AuditFinding
+from longwave.platform.exchange.parts import join
 from longwave.platform.exchange.shipped import read_each
 from longwave.platform.records.run import Measure, Point
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.checksums import find_mismatches
 from longwave.platform.storage.store import Store
 
@@ -64,8 +68,8 @@ from pathlib import Path
 from longwave.platform.cli.main import main
 from longwave.platform.storage import store, trial_writes
 store.IMPORT_CHUNK, left, insert = 1, [int(sys.argv[3])], trial_writes.insert_ended
-def insert_or_die(connection, trials):
-    insert(connection, trials)
+def insert_or_die(connection, trials, replaced):
+    insert(connection, trials, replaced)
     left[0] -= 1
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -123,6 +127,61 @@ def test_what_ships_is_imported_as_it_is_and_a_second_time_in_no_time(
     assert loaded == "False" and float(seconds) < 2
 
 
+def resealed(files: Sequence[File], **changed: Any) -> list[File]:
+    """Return the bundles with other results in all retrainings, and names of their own."""
+    bundles = []
+    for file in files:
+        trials = [
+            e.model_copy(update={"run": replace(e.run, **changed)}) if e.config.phase == "retrain" else e
+            for e in file.content.trials
+        ]
+        bundles.append(seal(file.content.model_copy(update={"trials": trials})))
+    return bundles
+
+
+@pytest.mark.integration
+def test_what_ships_takes_the_place_of_the_same_trials_that_came_in_bundles_of_others(
+    any_store_url: str, tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, genuine = open_store(any_store_url), [read(path) for path in SHIPPED]
+    others = resealed(genuine, measures=(Measure("forged", "1", 7.0),))
+    intake.import_bundle(store, join(others), [], {e.config.id: f.name for f in others for e in f.content.trials})
+    assert all(row.untrusted for row in read_board(store) if row.kind == "reproduced")
+    assert main(["import", *map(str, SHIPPED), "--store", any_store_url]) == 0
+    trials = sum(len(file.content.trials) for file in genuine)
+    assert capsys.readouterr().out == f"2 bundles of Longwave: {trials} trials imported, 0 already known.\n"
+    assert not any(row.untrusted for row in read_board(store))
+    clean = open_store(f"sqlite:///{tmp_path}/clean.db")
+    intake.import_bundle(clean, *joined())
+    assert store.retrainings() == clean.retrainings()
+    anonymous, expected = ([replace(group, sweeps=()) for group in each.groups()] for each in (store, clean))
+    assert anonymous == expected, "a sweep keeps the name under which it was imported first"
+    with store.reading() as connection:
+        assert find_mismatches(connection) == {}
+
+
+@pytest.mark.integration
+def test_what_ships_is_refused_where_the_store_has_its_trials_with_other_results(
+    tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    others = resealed([read(path) for path in SHIPPED], test=99.5)
+    intake.import_bundle(open_store(url), join(others), [])
+    assert main(["import", *map(str, SHIPPED), "--store", url]) == 2
+    assert re.search("is in the store with test 99.5, in the bundle it has", capsys.readouterr().err)
+
+
+@pytest.mark.integration
+def test_a_bundle_whose_hashes_are_wrong_is_refused_though_all_its_trials_are_known(
+    bundled: File, tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    intake.import_bundle(open_store(url), bundled)
+    write(bundled.model_copy(update={"name": "../../etc/passwd"}), tmp_path / "renamed")
+    assert main(["import", str(tmp_path / "renamed"), "--store", url]) == 2
+    assert "the bundle's name is not the hash of its records" in capsys.readouterr().err
+
+
 @pytest.mark.integration
 def test_bundles_that_ship_are_trusted_beside_others_though_their_tasks_were_renamed_since(
     bundled: File, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -147,8 +206,6 @@ def test_equal_explanations_of_trials_that_ship_are_one_object() -> None:
 
 def joined() -> tuple[File, list[AuditFinding], dict[str, str]]:
     """Return the shipped bundles as what is imported of anybody's."""
-    from longwave.platform.exchange.parts import join
-
     files = [read(path) for path in SHIPPED]
     return join(files), [], {entry.config.id: file.name for file in files for entry in file.content.trials}
 

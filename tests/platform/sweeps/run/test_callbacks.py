@@ -38,7 +38,7 @@ def test_each_epoch_and_each_end_is_told_with_its_trial_once_it_is_in_the_store(
         points.append(point)
 
     def on_trial(trial: TrialConfig, run: Run) -> None:
-        assert trial.id == run.trial and store.have_ended([trial.id])
+        assert trial.id == run.trial and store.have_trusted_ends([trial.id])
         runs.append(run)
 
     plan = store_plan(resolve(tiny(models=["lem"], trials=2, retrain=1)), store)

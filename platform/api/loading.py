@@ -23,6 +23,7 @@ from longwave.platform.training.scoring import CHUNK, scored
 from longwave.platform.training.train import loaded, unfit
 from longwave.platform.training.weights import SavedWeights
 from longwave.tasks.base.batch import NO_TARGET, Batch
+from longwave.tasks.base.losses import choose_classes
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 
@@ -115,7 +116,7 @@ class TrainedNetwork(nn.Module):
         Args: As for ``outputs``.
         """
         outputs = self.outputs(x, lengths)
-        return outputs.argmax(-1) if self.task.smooths else outputs
+        return choose_classes(outputs) if self.task.smooths else outputs
 
     @torch.no_grad()
     def outputs(self, x: Tensor | Batch, lengths: Tensor | None = None) -> Tensor:

@@ -10,6 +10,7 @@ from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row, named
 from longwave.platform.boards.separation import Separation, count_words, separation
 from longwave.platform.boards.texts import estimate, listed, listed_of, median, plain
+from longwave.platform.statistics.stats import Estimate
 from longwave.platform.statistics.verdict import ENOUGH
 
 
@@ -19,6 +20,7 @@ class Leading:
 
     Attributes:
         leaders: Rows of the best tie group, best first, provisional ones last; empty if no row is ranked.
+        unbeaten: These, and other rows that no row significantly beats, in the same order.
         ranked: Number of ranked rows.
         separation: Whether the board separates networks from trivial predictors.
         not_worse: Number of other rows that are not significantly worse than the best row.
@@ -27,6 +29,7 @@ class Leading:
     """
 
     leaders: Sequence[Row]
+    unbeaten: Sequence[Row]
     ranked: int
     separation: Separation
     not_worse: int = 0
@@ -71,7 +74,7 @@ class Leading:
         """Return how the best row compares with the other ranked ones, without the first ``equal``, which it ties."""
         if not (not_worse := self.not_worse - equal + 1):
             return "significantly better than all others"
-        names = [row.label for row in self.leaders[equal:]]
+        names = [row.label for row in self.unbeaten[equal:]]
         return f"not significantly better than {listed_of(names, not_worse)}"
 
 
@@ -83,6 +86,7 @@ def answer(rows: Sequence[Row]) -> Leading:
     ranked = [row for row in rows if row.rank_low is not None]
     with_few_seeds = [row for row in ranked if row.provisional]
     leaders = sorted((row for row in ranked if row.leads), key=lambda row: row.provisional)
+    unbeaten = [*leaders, *(row for row in ranked if row.rank_low == 1 and not row.leads)]
     separated = separation(rows)
     why = [separated.why] if separated.word == "separates" and separated.why else []
     if separated.word != "saturated" and any(row.loses_to for row in leaders[:1]):
@@ -92,7 +96,7 @@ def answer(rows: Sequence[Row]) -> Leading:
     best = leaders[0] if leaders else None
     passed_over = best is not None and best is not ranked[0]
     not_worse = (best.rank_high or 1) - 1 if best else 0
-    return Leading(leaders, len(ranked), separated, not_worse, passed_over, " ".join(why))
+    return Leading(leaders, unbeaten, len(ranked), separated, not_worse, passed_over, " ".join(why))
 
 
 def over_all(overview: Overview) -> str:
@@ -107,11 +111,7 @@ def over_all(overview: Overview) -> str:
         why = f"that takes {requirement}" if separating else "none of these boards separates"
         return f"{counts} No model is ranked over all boards: {why}."
     best = [(title, rank) for title, rank in ranked if rank.value == ranked[0][1].value]
-    reach = max(rank.high or 0.0 for _, rank in best)
-    overlapping = [title for title, rank in ranked[len(best) :] if rank.low is not None and rank.low <= reach]
-    ranges = "the range of its ranks overlaps" if len(best) == 1 else "the ranges of their ranks overlap"
-    sure = "; no other's range reaches that far" if len(best) < len(ranked) else ""
-    sure = f"; {ranges} with that of {listed(overlapping)}" if overlapping else sure
+    sure = f"; {_overlaps(ranked, len(best))}" if len(best) < len(ranked) else ""
     titles = dict(zip(map(named, overview.tasks), overview.titles, strict=True))
     if len(counted) == 1:
         boards = f"the one separating board{' that counts' * (len(separating) > 1)}, {overview.titles[0]}"
@@ -129,6 +129,21 @@ def over_all(overview: Overview) -> str:
     ranks = " and ".join(f"{title}, {estimate(rank, 1)}" for title, rank in best)
     first = f"Best mean rank of {len(ranked)} models on {boards}: {ranks}"
     return f"{counts} {first}{sure}.{''.join(scored)}"
+
+
+def _overlaps(ranked: Sequence[tuple[str, Estimate]], best: int) -> str:
+    """Return which of the ranked models, by title, may have the rank of the first ``best``, which share the lead."""
+    reaches = [rank.high or 0.0 for _, rank in ranked[:best]]
+    overlap_all, overlap_one = (
+        [title for title, rank in ranked[best:] if rank.low is not None and rank.low <= reach]
+        for reach in (min(reaches), max(reaches))
+    )
+    if not overlap_one:
+        return "no other's range reaches that far"
+    of_best = "the ranges of their ranks overlap" if best > 1 else "the range of its ranks overlaps"
+    overlaps = of_best if overlap_all else "the range of one of them overlaps"
+    titles = overlap_all or overlap_one
+    return f"{overlaps} with {'those' if len(titles) > 1 else 'that'} of {listed(titles)}"
 
 
 def _with_reasons(reasons: Mapping[str, str]) -> str:

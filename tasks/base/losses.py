@@ -50,9 +50,14 @@ def _binary_nats(outputs: Tensor, targets: Tensor) -> Sums:
     return _sums(torch.where(scored, softplus(logits) - logits * targets, 0.0), scored)
 
 
+def choose_classes(outputs: Tensor) -> Tensor:
+    """Return the class of largest logit, (...) int64, for logits (..., q); of a single logit, whether it is above 0."""
+    return (outputs.squeeze(-1) > 0).long() if outputs.shape[-1] == 1 else outputs.argmax(-1)
+
+
 def _hits(outputs: Tensor, targets: Tensor) -> Sums:
     scored = (targets != NO_TARGET).expand(outputs.shape[:-1])
-    predicted = outputs.squeeze(-1) > 0 if outputs.shape[-1] == 1 else outputs.argmax(-1)
+    predicted = choose_classes(outputs)
     hits = torch.where(outputs.sum(-1).isfinite(), 100.0 * (predicted == targets), torch.nan)
     return _sums(torch.where(scored, hits, 0.0), scored)
 

@@ -22,6 +22,7 @@ import longwave as lw
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, StoreError
 from longwave.platform.paths import weights_file
+from longwave.platform.registry import get_task
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.place.workers import Workers
@@ -164,6 +165,18 @@ def test_tokens_are_read_and_every_step_is_answered_where_the_task_asks_it(tmp_p
     if task.tokens:
         with pytest.raises(ValueError, match=f"parity: tokens are 0 to {task.tokens - 1}, got 0 to 99"):
             network.predict(torch.tensor([[0, 99]]))
+
+
+def test_one_logit_above_zero_predicts_the_second_of_two_classes(
+    url: str, storage: str, row: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, logits = lw.load(row[0].config.id, store=url, storage=storage, check=False), torch.tensor([[-1.0], [2.0]])
+    monkeypatch.setattr(type(network), "task", get_task("imdb"))
+    monkeypatch.setattr(network, "outputs", lambda x, lengths: logits)
+    predicted = network.predict(torch.zeros(2, 3, 2))
+    assert predicted.tolist() == [0, 1] and predicted.dtype == torch.int64
+    [[hits], [count]] = get_task("imdb").metric.sums(logits[None], torch.tensor([[0, 1]]))
+    assert hits / count == 100, "as it is scored"
 
 
 @pytest.mark.parametrize(

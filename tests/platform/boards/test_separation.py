@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from boards import printed, retrained
@@ -15,6 +16,7 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.separation import count_words, separation
+from longwave.platform.statistics.stats import Estimate
 
 TRIVIAL = {"mean": 0.5, "last value": 0.4}
 BETTER, WORSE = [0.1, 0.11, 0.12, 0.13, 0.14], [0.6, 0.61, 0.62, 0.63, 0.64]
@@ -108,6 +110,26 @@ def test_where_others_beat_the_predictor_and_the_best_median_does_not_it_says_wh
     assert "tested at once" not in answer(board(a=[0.1] * 10, b=best)).sentence, "the best row does"
 
 
+@pytest.mark.parametrize(
+    ("ranks", "sentence"),
+    [
+        ([(2, 1, 3), (3, 4, 5)], "A, 2.0 [1.0, 3.0]; no other's range reaches that far."),
+        ([(2, 1, 3), (3, 2, 5)], "; the range of its ranks overlaps with that of B."),
+        ([(2, 1, 3), (2, 1, 6), (3, 2, 5), (4, 5, 7)], "; the ranges of their ranks overlap with that of C."),
+        ([(2, 1, 3), (2, 1, 6), (3, 3, 5), (4, 2, 7)], "; the ranges of their ranks overlap with those of C and D."),
+        ([(2, 1, 3), (2, 1, 6), (3, 4, 5)], "; the range of one of them overlaps with that of C."),
+        ([(2, 1, 3), (2, 1, 3), (3, 4, 5)], "; no other's range reaches that far."),
+    ],
+)
+def test_a_model_that_may_have_the_rank_of_all_that_lead_is_named(
+    ranks: list[tuple[float, float, float]], sentence: str
+) -> None:
+    names = "abcd"[: len(ranks)]
+    two = overview([row for task in "uv" for row in board(task, **dict.fromkeys(names, BETTER))])
+    lines = [replace(line, rank=Estimate(*rank)) for line, rank in zip(two.lines, ranks, strict=True)]
+    assert over_all(replace(two, lines=lines)).endswith(sentence)
+
+
 def test_the_first_line_counts_the_tasks_of_each_word_and_ranks_over_those_that_separate() -> None:
     both = [*board("u", a=BETTER, b=BETTER), *board("v", a=WORSE, b=WORSE), *board("w", a=WORSE, b=MIXED)]
     actual = overview(both)
@@ -139,12 +161,12 @@ def test_a_task_is_to_be_retired_where_every_model_with_a_score_is_saturated() -
 def test_the_answer_counts_every_row_that_is_not_significantly_worse_than_the_best() -> None:
     near, far = ([level + 0.01 * k for k in range(10)] for level in (1.0, 2.0))
     sentence = answer(board(a=near, b=far, c=[3.0])).sentence
-    assert "not significantly better than 1 other. Provisional" in sentence, "one seed is no test"
+    assert "not significantly better than C. Provisional" in sentence, "one seed is no test"
     assert answer(board(a=near, b=far)).sentence.endswith("significantly better than all others.")
     mixed = [*(0.5 + 0.01 * k for k in range(5)), *(30.0 + k for k in range(5))]
     leading = answer(board(a=near, b=far, c=mixed, d=[1.2, *near[1:]]))
-    assert leading.not_worse == 2 and "not significantly better than D and 1 more." in leading.sentence
-    assert leading.sure.startswith("not significantly better than D and 1 more, of 3 others")
+    assert leading.not_worse == 2 and "not significantly better than D and C." in leading.sentence
+    assert leading.sure.startswith("not significantly better than D and C, of 3 others")
 
 
 def test_rows_with_the_best_median_are_all_named() -> None:

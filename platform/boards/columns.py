@@ -241,7 +241,7 @@ def named_columns(keys: Sequence[str]) -> list[Column]:
     """Return columns by key, in the order of the keys.
 
     Raises:
-        ConfigError: There is no such column.
+        ConfigError: There is no such column, or one is named twice.
     """
     by_key = {column.key: column for column in COLUMNS}
     for key in keys:
@@ -249,6 +249,8 @@ def named_columns(keys: Sequence[str]) -> list[Column]:
             similar = nearest_names(key, by_key)
             guess = f" Did you mean {' or '.join(similar)}?" if similar else ""
             raise ConfigError(f"No column {key!r}.{guess} Known: {', '.join(by_key)}.")
+    if len(set(keys)) < len(keys):
+        raise ConfigError(f"Each column can be shown once, got {', '.join(keys)}. Name each once.")
     return [by_key[key] for key in keys]
 
 

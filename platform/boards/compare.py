@@ -27,9 +27,10 @@ OF_ROW = ("model", "config", "median", "median_best", "median_worst", "mean", "s
 OF_MODEL = "A model is represented by the row with its best validation score."
 HOW = (
     "Median over all seeds, 95 % interval, a diverged seed counted as worst. P(better): probability that a seed of the "
-    "first beats one of the second. Ratio: error of the first over that of the second, geometric means of the seeds "
-    "that ended. Verdict: rank test of this pair at 5 %; the ranks of a board are stricter, adjusted for all its pairs."
-    " More seeds: number that each row needs for 80 % power."
+    "first beats one of the second; its interval is wider than the test's, so it may include 0.5 beside a verdict. "
+    "Ratio: error of the first over that of the second, geometric means of the seeds that ended. Verdict: rank test of "
+    "this pair at 5 %; the ranks of a board are stricter, adjusted for all its pairs. More seeds: number that each row "
+    "needs for 80 % power."
 )
 ON_ONE_BOARD = {
     "better": "{0} beats {1} on {2}",
@@ -172,7 +173,7 @@ def resolve(rows: Sequence[Row], name: str) -> str:
     matching = sorted((row for row in retrained if row.config.startswith(name)), key=lambda row: row.config)
     if not matching:
         command = "longwave board --rows --format json"
-        raise ConfigError(f"No row has a name that begins with {name}. See the names with: {command}")
+        raise ConfigError(f"No trained row has a name that begins with {name}. See the names with: {command}")
     if len(matching) > 1:
         named_rows = ", ".join(f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in matching[:NAMED])
         others = f" and {len(matching) - NAMED} more" if len(matching) > NAMED else ""

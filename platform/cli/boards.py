@@ -95,10 +95,22 @@ def show_boards(
         diagram.save(diagram.diagram(overviews(shown)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
     if in_full:
-        options = render_board.BoardOptions(notes, every, [key.strip() for key in columns.split(",") if key.strip()])
+        options = render_board.BoardOptions(notes, every, _split_columns(columns))
         render_board.print_boards(shown, pool, format, options)
     else:
         print_overviews(shown, pool, format, saturated, numbers)
+
+
+def _split_columns(text: str) -> list[str]:
+    """Return the keys of columns that ``--columns`` names.
+
+    Raises:
+        ConfigError: It names none, though it was given.
+    """
+    keys = [key.strip() for key in text.split(",") if key.strip()]
+    if text and not keys:
+        raise ConfigError(f"--columns names one column or more, got {text!r}. For example: --columns title,median")
+    return keys
 
 
 def _shipped_rows(tasks: Sequence[str]) -> list[Row]:

@@ -16,6 +16,9 @@ from longwave.platform.render.terminal import print_markdown, show_waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.training.environment import describe
 
+COUNTED = {"reproduced": "trained rows", "published": "printed numbers", "trivial": "trivial predictors"}
+"""Words for the kinds of rows that an edition counts."""
+
 
 def publish_edition(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
@@ -65,7 +68,7 @@ def publish_edition(
             hub=hub or "",
             note=note or "",
         )
-    counts = ", ".join(f"{what} {count}" for what, count in edition.counts.items())
+    counts = ", ".join(f"{COUNTED.get(what, what)} {count}" for what, count in edition.counts.items())
     typer.echo(f"Edition {edition.id} ({counts}): {folder / 'index.html'}")
     for line in lines:
         typer.echo(line)

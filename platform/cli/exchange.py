@@ -66,9 +66,8 @@ def submit_rows(
         typer.echo(f"longwave: No bundle was written. {steps}", err=True)
         return 2
     bundle.write(sealed, file)
-    print_line(
-        f"Bundle {sealed.name[:12]}: {len(sealed.content.rows)} rows, {len(sealed.content.trials)} trials, in {file}."
-    )
+    rows, trials = len(sealed.content.rows), len(sealed.content.trials)
+    print_line(f"Bundle {sealed.name[:12]}: {rows} row{'s' * (rows != 1)}, {trials} trials, in {file}.")
     return 0
 
 

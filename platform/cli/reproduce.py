@@ -38,7 +38,9 @@ TaskOption = Annotated[
 
 def reproduce_row(
     row: RowArgument,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Default: a new one.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**31 - 1, help="Default: the first that the row does not have.")
+    ] = None,
     task: TaskOption = None,
     keep: Annotated[bool, typer.Option("--keep", help="Store the result as one more retraining of the row.")] = False,
     keep_weights: Annotated[
@@ -64,6 +66,8 @@ def reproduce_row(
 
     Example: longwave reproduce 3f9c12ab
     """
+    if patch and (keep or keep_weights or seed is not None):
+        raise ConfigError("--patch trains nothing: leave out --seed, --keep and --keep-weights.")
     with Store(store_url(store), create=False) as open_store:
         if patch:
             stored = open_store.patches(values(environments(open_store.rows(row, task)), "diff")).values()

@@ -59,7 +59,7 @@ def changelog(edition: Edition, previous: str | None, changes: Sequence[Change])
     """Return the changes since the edition ``previous`` as Markdown."""
     lines = [f"# {in_markdown(edition.title)}: edition {edition.id}", ""]
     if previous is None:
-        return "\n".join([*lines, "The first edition.", ""])
+        return "\n".join([*lines, "No earlier edition was given to compare with.", ""])
     counted = f"{len(changes) or 'no'} change{'s' * (len(changes) != 1)}"
     lines += [f"Since edition {previous}: {counted}. {REASONS if changes else ''}".rstrip()]
     return "\n".join([*lines, *list_changes(changes), ""])

@@ -73,7 +73,9 @@ def _verdict(rerun: Rerun) -> str:
     if run.status == "diverged":
         return f"Does NOT fit the row: it diverged, which none of the row's {n} seeds did."
     return {
-        "inside": "Fits the row: inside the interval of one more seed.",
+        "inside": "Fits the row: inside the interval of one more seed."
+        + " The row has this seed already, so only the difference to what it gave before says anything."
+        * (plan.before is not None),
         "outside": "Does NOT fit the row: outside the interval, where one honest seed in 20 falls.",
         "undecided": "Undecided: "
         + ("the training failed." if run.test is None else "the row has no prediction interval."),

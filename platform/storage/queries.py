@@ -103,7 +103,7 @@ class Queries(Database):
         configs = {t.config.row: t.config for t in trials}
         if not configs:
             of_task = f" of {task}" if task else ""
-            raise ConfigError(f"No row{of_task} has a name that begins with {digits}. {advice}")
+            raise ConfigError(f"No trained row{of_task} has a name that begins with {digits}. {advice}")
         if len(configs) > 1:
             several = [f"{row[:SHORT]} ({c.model} on {c.task})" for row, c in sorted(configs.items())]
             shown = ", ".join(several[:5]) + (f" and {len(several) - 5} more" if len(several) > 5 else "")
@@ -125,7 +125,7 @@ class Queries(Database):
             several = [f"trial {t.config.id[:SHORT]}" for t in matches[:5]] + (["a row"] if rows else [])
             raise ConfigError(f"{digits} begins the names of {', '.join(several)}. Give more digits.")
         if not matches and not rows:
-            raise ConfigError(f"No row and no trial has a name that begins with {digits}. See: {_list(None)}")
+            raise ConfigError(f"No trained row and no trial has a name that begins with {digits}. See: {_list(None)}")
         return matches or self.rows(digits)
 
     def bundles(self) -> list[str]:

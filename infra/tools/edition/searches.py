@@ -113,13 +113,15 @@ def describe_races(boards: Sequence[Board], choices: Iterable[RaceChoice]) -> li
     keys = {row.key for _, rows, _ in boards for row in rows}
     shown = {choice.row: choice for choice in choices if choice.row in keys}
     changed = {key: choice for key, choice in shown.items() if choice.place > 1}
+    equal = sum(choice.first.search == choice.winner.search for choice in changed.values())
     lucky = sum(choice.was_lucky for choice in shown.values())
     lines = [
-        f"In {len(changed)} of {len(shown)} rows the race chose another setting than the best one of the search. Of "
-        f"the {len(shown)} settings that were best in their search, {lucky} have a worse median validation score in "
-        "the race, with fresh seeds; about half would if no score of a search were lucky. Scores below are of "
-        "validation. Those of a race are geometric means of the errors over its trainings of the setting: among the "
-        "settings with the most trainings and the fewest diverged ones, the race chooses the smallest."
+        f"In {len(changed)} of {len(shown)} rows the race chose another setting than the best one of the search, "
+        f"{equal} of them with the same score there. Of the {len(shown)} settings that were best in their search, "
+        f"{lucky} have a worse median validation score in the race, with fresh seeds; about half would if no score of "
+        "a search were lucky. Scores below are of validation. Those of a race are geometric means of the errors over "
+        "its trainings of the setting: among the settings with the most trainings and the fewest diverged ones, the "
+        "race chooses the smallest."
     ]
     for name, rows, links in boards:
         cells = [

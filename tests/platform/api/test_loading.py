@@ -338,7 +338,7 @@ def test_weights_that_score_otherwise_are_refused_unless_they_are_taken_as_they_
 
 
 def test_names_that_are_none_are_refused_in_one_line(url: str, storage: str, row: Any) -> None:
-    with pytest.raises(ConfigError, match="No row has a name that begins with ffff"):
+    with pytest.raises(ConfigError, match="No trained row has a name that begins with ffff"):
         lw.load("ffff", store=url)
     with pytest.raises(ConfigError, match="has no retraining with seed 7 that ended ok"):
         lw.load(row[0].config.row, store=url, seed=7)

@@ -207,7 +207,7 @@ def test_the_command_compares_models_and_rows(stored: str, capsys: pytest.Captur
     ("arguments", "message"),
     [
         (("compare", "lem", "lst"), "No retrained model 'lst'. Did you mean lstm"),
-        (("compare", "lem", "0123456789"), "No row has a name that begins with 0123456789"),
+        (("compare", "lem", "0123456789"), "No trained row has a name that begins with 0123456789"),
         (("compare", "lem", "lstm", "--task", "adding"), "No retrainings of adding are stored yet"),
         (("compare", "lem", "lstm", "--margin", "1"), "ratio of errors above 1, got margin 1. Try 1.05."),
         (("compare", "lem", "lstm", "--margin", "nan"), "ratio of errors above 1, got margin nan."),
@@ -233,7 +233,7 @@ def test_a_name_is_a_model_before_it_is_a_row_and_its_first_digits_are_enough() 
 def test_names_that_name_nothing_or_too_much_say_what_to_do() -> None:
     alike = [replace(row, config=f"abcd{k}" + row.config[5:]) for k, row in enumerate(seven_tasks())]
     with pytest.raises(
-        ConfigError, match="^No row has a name that begins with 0123456789. See the names with: longwave"
+        ConfigError, match="^No trained row has a name that begins with 0123456789. See the names with: longwave"
     ):
         resolve(alike, "0123456789")
     with pytest.raises(

@@ -149,9 +149,12 @@ LINES = {
     "models --kernel": "--kernel prints the plan of one model",
     "models lem --family gated": "Give one of them",
     "show zz --store STORE": "A row or a trial is named by 4 to 16 hex digits, got 'zz'",
-    "show 00000000 --store STORE": "No row and no trial has a name that begins with 00000000",
+    "show 00000000 --store STORE": "No trained row and no trial has a name that begins with 00000000",
     "reproduce zz --store STORE": "A row is named by 4 to 16 hex digits",
-    "diff 0000 1111 --store STORE": "No row has a name that begins with 0000",
+    "reproduce 0000 --patch --keep --store STORE": "--patch trains nothing: leave out --seed, --keep and",
+    "board adding --columns , --store STORE": "--columns names one column or more, got ','",
+    "board adding --columns title,title --store STORE": "Each column can be shown once, got title, title",
+    "diff 0000 1111 --store STORE": "No trained row has a name that begins with 0000",
 }
 """What is said of each; PORT is taken, STORE holds two rows. Files are in the folder that ``workspace`` makes."""
 

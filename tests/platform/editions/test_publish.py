@@ -184,7 +184,7 @@ def test_an_edition_is_never_written_over(filled: Store, tmp_path: Path, capsys:
     (tmp_path / "one").mkdir()
     command = ["publish", str(tmp_path / "one"), "--store", str(filled.engine.url)]
     assert main(command) == 0
-    assert re.match(r"Edition [0-9a-f]{16} \(boards 1, reproduced 3, ", capsys.readouterr().out)
+    assert re.match(r"Edition [0-9a-f]{16} \(boards 1, trained rows 3, ", capsys.readouterr().out)
     before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
     assert main(command) == 2
     errors = capsys.readouterr().err
@@ -230,7 +230,9 @@ def test_a_folder_without_a_manifest_is_no_edition(tmp_path: Path) -> None:
 @pytest.mark.integration
 def test_the_changes_are_told_in_all_three_places(filled: Store, tmp_path: Path) -> None:
     one = publish(tmp_path / "one", filled, "Ours", "c")
-    assert (tmp_path / "one/CHANGES.md").read_text() == f"# Ours: edition {one.id}\n\nThe first edition.\n"
+    assert (
+        tmp_path / "one/CHANGES.md"
+    ).read_text() == f"# Ours: edition {one.id}\n\nNo earlier edition was given to compare with.\n"
     keep(filled, row("lstm", [*LSTM, 0.001]))
     two = publish(tmp_path / "two", filled, "Ours", "c", tmp_path / "one")
     written = json.loads((tmp_path / "two/changes.json").read_text())

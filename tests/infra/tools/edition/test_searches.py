@@ -65,7 +65,9 @@ def test_the_report_counts_changed_and_lucky_choices_and_lists_the_changed() -> 
     text = format_report(rows(groups, []), Findings(races=choices), "T", "0")
     [part] = [part for part in text.split("\n## ") if part.startswith("What the race changed\n")]
     _, sentence, heading, head, _, *table = [line for line in part.splitlines() if line]
-    assert sentence.startswith("In 1 of 2 rows the race chose another setting than the best one of the search.")
+    assert sentence.startswith(
+        "In 1 of 2 rows the race chose another setting than the best one of the search, 0 of them with the same score "
+    )
     assert ", 1 have a worse median validation score in the race" in sentence and heading == "### T"
     assert head == f"| row | {' | '.join(HEAD[1:])} |"
     assert table == [f"| [A](index.html#row={keys['a']}) | 3 | 0.1 | 0.4 | 0.2 | 0.3 |"]

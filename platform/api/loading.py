@@ -69,7 +69,10 @@ def load(
 
 
 class TrainedNetwork(nn.Module):
-    """One trained network, a layer and its read-out, for data as the task's: raw numbers, bytes, or tokens.
+    """One trained network, a layer and its read-out, for data as the task feeds them: numbers, bytes, or tokens.
+
+    A data card standardises numbers by the mean and standard deviation of its training split: give inputs so
+    standardised; values are returned so.
 
     Attributes:
         trial: Name of the retraining; ``config`` is its full configuration.

@@ -22,6 +22,7 @@ from longwave.platform.paths import home
 from longwave.platform.plugins.plugin import OWN
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.draft import content_with, read_draft
+from longwave.tasks.cards.guess import FEW
 from longwave.tasks.cards.write import to_toml
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def start(
         data: A data frame, or an array of N examples of T steps; or the path of a CSV, Parquet, NPZ or .ts file, next
         to which card and sweep file are written. A frame or an array is stored in the data folder with both; calling it
         again with the same data returns the existing task, with a warning if other arguments would change its files.
-        answers: Targets for an array, one number or string per example.
+        answers: Targets for an array, one number or string per example; none for a forecast. Examples may end in NaN
+        where they are shorter.
         name: Of the task, after ``my-``; for a file, the file's name.
         channels: Input columns; by default all other numeric ones.
         models, trials, seeds: Of the sweep: its models, search trials per model, and retrainings of each winner.
@@ -81,7 +83,7 @@ def start(
     folder = _choose_folder(name)
     with TemporaryDirectory() as temporary:
         file = Path(temporary) / f"{name}.parquet"
-        array_roles = _write_table(data, answers, file)
+        array_roles = _write_table(data, answers, roles, file)
 
         def texts() -> tuple[str, str]:
             return _texts_of(file, {**array_roles, **roles}, channels, settings)
@@ -146,28 +148,28 @@ class StartedTask:
         return sweep(self.sweep_file, **options)
 
 
-def _write_table(data: Any, answers: Any, file: Path) -> Mapping[str, str]:
+def _write_table(data: Any, answers: Any, roles: Mapping[str, Any], file: Path) -> Mapping[str, str]:
     """Write examples as a Parquet file; return the roles of its columns if they came from an array.
 
     Raises:
         ConfigError: As ``_frame_of``, or a column has several types or the name of another one.
     """
     try:
-        frame, roles = _frame_of(data, answers)
+        frame, array_roles = _frame_of(data, answers, roles)
         frame.to_parquet(file, index=False)
-    except (ValueError, TypeError, NotImplementedError) as error:  # those of pandas, pyarrow and numpy
+    except (ValueError, TypeError, NotImplementedError, RuntimeError) as error:  # of pandas, pyarrow, numpy and torch
         reason = " ".join(str(error).split()).rstrip(".")
         raise ConfigError(
             f"The data cannot be stored as a table: {reason:.160}. Give each column one type and a name of its own."
         ) from None
-    return roles
+    return array_roles
 
 
-def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, str]]:
+def _frame_of(data: Any, answers: Any, roles: Mapping[str, Any]) -> tuple[pandas.DataFrame, Mapping[str, str]]:
     """Return examples as a data frame, with the roles of its columns if they came from an array.
 
     Raises:
-        ConfigError: It is neither a frame nor an array of such a shape, or there is not one target per example.
+        ConfigError: It is neither a frame nor an array of such a shape, or targets do not go with the task.
     """
     import pandas
 
@@ -177,18 +179,72 @@ def _frame_of(data: Any, answers: Any) -> tuple[pandas.DataFrame, Mapping[str, s
         index = data.index
         are_row_numbers = index.name is None and pandas.api.types.is_numeric_dtype(index)
         return data.reset_index(drop=are_row_numbers).rename(columns=str), {}
-    x, y = np.asarray(data), np.asarray(answers)
+    x = np.asarray(data)
     x = x[:, :, None] if x.ndim == 2 else x
-    if x.ndim != 3 or 0 in x.shape or y.shape != x.shape[:1]:
-        shapes = f"x {np.asarray(data).shape} and y {y.shape}"
-        raise ConfigError(f"Arrays are x (N, T) or (N, T, p) and y (N,), one answer an example; got {shapes}.")
+    if x.ndim != 3 or 0 in x.shape:
+        raise ConfigError(f"An array of examples is (N, T) or (N, T, p), got {np.asarray(data).shape}.")
     examples, steps, channels = x.shape
     columns = {f"x{k}": x[:, :, k].reshape(-1) for k in range(channels)}
-    classes = not np.issubdtype(y.dtype, np.floating)
     frame = {"series": np.arange(examples).repeat(steps), "step": np.tile(np.arange(steps), examples), **columns}
-    target, task = ("label", "classification") if classes else ("target", "regression")
-    roles = {"layout": "long", "series": "series", "time": "step", "target": target, "task": task}
-    return pandas.DataFrame({**frame, target: y.repeat(steps)}), roles
+    array_roles = {"layout": "long", "series": "series", "time": "step", **_roles_of_answers(x, answers, roles)}
+    if "target" in array_roles:
+        frame[array_roles["target"]] = np.asarray(answers).repeat(steps)
+    return pandas.DataFrame(frame)[_find_steps(x).reshape(-1)], array_roles
+
+
+def _roles_of_answers(x: np.ndarray[Any, Any], answers: Any, roles: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the task of an array of examples, and the name of its target unless it is forecast.
+
+    Raises:
+        ConfigError: There is not one answer per example, there is one though the task has none, or the task is not
+            clear.
+    """
+    forecasting = roles.get("task", "forecasting" if roles.get("horizon") else "") == "forecasting"
+    if answers is None and forecasting:
+        return {"task": "forecasting"}
+    if forecasting and roles.get("task"):
+        raise ConfigError("A forecast of an array predicts its own next values: leave out the answers.")
+    y = np.asarray(answers)
+    if answers is None or y.shape != x.shape[:1]:
+        got = "none" if answers is None else f"{y.shape}"
+        raise ConfigError(f"Give one answer an example, ({len(x)},), or horizon=STEPS for a forecast; got {got}.")
+    task = roles.get("task") or _guess_task(y)
+    return {"task": task, "target": "label" if task == "classification" else "target"}
+
+
+def _guess_task(y: np.ndarray[Any, Any]) -> str:
+    """Return whether answers are classes or values.
+
+    Raises:
+        ConfigError: They are a few values without decimals, or many different whole numbers.
+    """
+    if y.dtype.kind not in "fiu":
+        return "classification"
+    different = len(np.unique(y))
+    if y.dtype.kind == "f" and not (y == np.round(y)).all():
+        return "regression"
+    if y.dtype.kind != "f" and different <= FEW:
+        return "classification"
+    kind = "numbers without decimals" if y.dtype.kind == "f" else "whole numbers"
+    raise ConfigError(f'The answers are {different} different {kind}: give task="classification" or task="regression".')
+
+
+def _find_steps(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return (N, T) which steps belong to an example (T, p): all but those after its last value, which are NaN.
+
+    Raises:
+        ConfigError: A value is infinite, or an example has none.
+    """
+    if x.dtype.kind != "f":
+        return np.ones(x.shape[:2], bool)
+    if len(places := np.argwhere(np.isinf(x))):
+        example, step, channel = places[0]
+        where = f"example {example}, step {step}, channel {channel}"
+        raise ConfigError(f"A value must be finite, or NaN if it is missing; got {x[*places[0]]} at {where}.")
+    present = ~np.isnan(x).all(2)
+    if len(empty := np.flatnonzero(~present.any(1))):
+        raise ConfigError(f"Each example needs a value, got none in example {empty[0]}. Leave it out.")
+    return np.asarray(np.flip(np.maximum.accumulate(np.flip(present, 1), 1), 1))
 
 
 def _choose_folder(name: str) -> Path:

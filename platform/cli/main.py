@@ -54,7 +54,7 @@ def start(
     """Compare long-memory sequence models: run sweeps, rank the results, reproduce any row with one command.
 
     Tables fit the terminal; set COLUMNS for another width. In a pipe without COLUMNS, tables are complete, one line per
-    row. Names of models and tasks may have any case: LEM, psMNIST, Lorenz-96.
+    row. Names of shipped models and tasks may have any case: LEM, psMNIST, Lorenz-96.
     """
     if plugins:  # ``_plugins_first`` has moved them to the front
         from longwave.platform.plugins.known import add_plugin

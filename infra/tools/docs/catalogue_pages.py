@@ -21,9 +21,17 @@ from longwave.platform.literature.published import as_printed, published_rows, t
 from longwave.platform.registry import shipped_models, shipped_tasks
 from longwave.platform.render.tasks import shape_facts
 from longwave.tasks.base.spec import TaskSpec
+from longwave.tasks.formats.packaged import Packaged
 
 RESULT_COLUMNS = ("rank_low", "title", "median", "mean", "searched", "config")
 """Columns of our results."""
+
+
+def describe_origin(spec: TaskSpec) -> str:
+    """Return where the data of a task come from."""
+    if isinstance(spec.files, Packaged):
+        return f"come with {spec.files.package}: `pip install {spec.files.install}`"
+    return "fetched, `longwave data fetch`" if spec.files else "need no download"
 
 
 def catalogue_pages() -> dict[str, str]:
@@ -99,7 +107,7 @@ def task_page(spec: TaskSpec) -> str:
         **shape_facts(spec),
         "source": spec.source,
         "licence of the data": spec.licence,
-        "data": "fetched, `longwave data fetch`" if spec.files else "need no download",
+        "data": describe_origin(spec),
         "variants": f"{spec.variants}; default {spec.variant or 'the plain one'}" if spec.variants else "",
         "trivial predictors": ", ".join(spec.baselines),
     }

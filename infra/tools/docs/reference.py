@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from typer._click.core import Context
 
 import longwave
+from docs.catalogue_pages import describe_origin
 from longwave.models.base.param import Param
 from longwave.platform.api.graph_module import GraphModule
 from longwave.platform.api.sequence_module import SequenceModule
@@ -187,7 +188,7 @@ def python_page() -> str:
 def licence_page() -> str:
     """Return the page of the licences of all data that tasks use."""
     lines = (
-        (f"[{escape(spec.title)}](tasks/{name}.md)", "fetched" if spec.files else "need no download",
+        (f"[{escape(spec.title)}](tasks/{name}.md)", describe_origin(spec),
          escape(spec.licence), escape(spec.source))
         for name, spec in sorted(shipped_tasks().items())
     )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import longwave as lw
 from longwave.platform.errors import ConfigError
@@ -88,10 +89,18 @@ def test_a_file_is_started_as_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "roles", "message"),
     [
+        ((X, Y[:3]), {"name": "a"}, r"Give one answer an example, \(60,\), or horizon=STEPS for a f.*; got \(3,\)\."),
+        ((X,), {"name": "a"}, r"Give one answer an example, .*; got none\."),
+        ((X[0, 0], Y), {"name": "a"}, r"An array of examples is \(N, T\) or \(N, T, p\), got \(2,\)\."),
+        ((X, Y), {"name": "a", "task": "forecasting", "horizon": 1}, "its own next values: leave out the answers"),
+        ((X, np.arange(60)), {"name": "a"}, r'The answers are 60 different whole numbers: give task="classification"'),
+        ((X, Y + 0.0), {"name": "a"}, r"The answers are 2 different numbers without decimals: give task="),
+        ((np.where(X[2, 3, 1] == X, -np.inf, X), Y), {"name": "a"}, "got -inf at example 2, step 3, channel 1"),
+        ((np.where(np.arange(60)[:, None, None] == 7, np.nan, X), Y), {"name": "a"}, "got none in example 7"),
         (
-            (X, Y[:3]),
+            (torch.tensor(X, requires_grad=True), Y),
             {"name": "a"},
-            r"Arrays are x \(N, T\) or .* and y \(N,\).*got x \(60, 5, 2\) and y \(3,\)",
+            "The data cannot be stored as a table: Can't call nu",
         ),
         ((X, Y), {}, "A data frame and an array need a name"),
         ((X, Y), {"name": "a", "models": "lem"}, "models must be a list of names, got 'lem'"),
@@ -114,6 +123,26 @@ def test_what_is_missing_or_wrong_is_one_line(arguments: tuple[Any, ...], roles:
     with pytest.raises(ConfigError, match=message) as caught:
         lw.start(*arguments, **roles)
     assert "\n" not in str(caught.value)
+
+
+def test_an_array_without_answers_is_forecast_and_has_no_other_channels() -> None:
+    started = lw.start(X, name="next", models=["lem"], trials=1, seeds=1, horizon=2)
+    card = tomllib.loads(started.card.read_text())
+    assert (card["channels"], card["task"], card["horizon"]) == (["x0", "x1"], "forecasting", 2)
+    test = get_task("my-next").load("").test
+    assert test.inputs.shape[1:] == (3, 2)
+    assert np.allclose(test.targets[:, :-2], test.inputs[:, 2:]), "two steps ahead"
+
+
+def test_what_is_nan_after_the_last_value_of_an_example_is_no_step_of_it() -> None:
+    lengths = np.arange(60) % 3 + 3
+    ended = np.where(np.arange(5)[:, None] < lengths[:, None, None], X, np.nan)
+    ended[3, 1, 0] = np.nan  # a gap, not an end
+    started = lw.start(ended, Y, name="ended", models=["lem"], trials=1, seeds=1)
+    assert tomllib.loads(started.card.read_text())["missing"] == "hold"
+    data = get_task("my-ended").load("")
+    fed = [split.lengths.tolist() for split in (data.training(0), data.valid, data.test)]
+    assert sorted(sum(fed, [])) == sorted(lengths.tolist())
 
 
 def test_a_horizon_of_classes_is_refused_as_it_would_not_be_used() -> None:

@@ -245,7 +245,8 @@ def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, output: Pr
     assert known.rows(other.row[:12].upper())[0].config == other
     missing = next(f"{k:04x}" for k in range(2**16) if f"{k:04x}" not in {*first, *[t.config.row[:4] for t in
                    known.retrainings("adding")]})  # fmt: skip
-    assert f"No trained row has a name that begins with {missing}. See the names with:" in output(2, "reproduce", missing)
+    message = f"No trained row has a name that begins with {missing}. See the names with:"
+    assert message in output(2, "reproduce", missing)
     assert "No row of psmnist has a name" in output(2, "reproduce", other.row, "--task", "psmnist")
     for name in ("abc", "0" * 17, "wxyz"):
         assert f"4 to 16 hex digits, got {name!r}" in output(2, "diff", name, other.row)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import chain
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -130,8 +129,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
         return kernels.advance_from(route.path, key, *loops, self.lags(), x, state)
 
     def _route(self, loop: int, inputs: int) -> tuple[kernels.Route, str, tuple[Loop, list[Tensor]] | None]:
-        tensors, loops = chain(self._parameters.values(), self._buffers.values()), list[tuple[Loop, list[Tensor]]]()
-        weight = next(t for t in tensors if t is not None)
+        weight, loops = self.first_weight(), list[tuple[Loop, list[Tensor]]]()
 
         def cell(path: str) -> str:
             loops.append(self.loop_of(loop, inputs))

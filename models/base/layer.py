@@ -159,8 +159,15 @@ class Layer(nn.Module, Generic[W]):
     @property
     def dtype(self) -> torch.dtype:
         """The weights' dtype."""
-        weights = chain(self._parameters.values(), self.parameters())  # hyper-parameters may differ
-        return next(t for t in chain(weights, self._buffers.values(), self.buffers()) if t is not None).dtype
+        return self.first_weight().dtype
+
+    def first_weight(self) -> Tensor:
+        """Return a weight, a parameter if there is one: hyper-parameters, which are buffers, may have another dtype."""
+        # nn.DataParallel keeps the parameters of a replica under another name.
+        replicated = (t for module in self.modules() for t in vars(module).get("_former_parameters", {}).values())
+        weights = chain(self._parameters.values(), self.parameters(), replicated)
+        first: Tensor = next(t for t in chain(weights, self._buffers.values(), self.buffers()) if t is not None)
+        return first
 
     def lifted_tensors(self, stored: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
         """Return all weights and hyper-parameters by name, with a members axis, see ``lifted``.
@@ -193,7 +200,12 @@ class Layer(nn.Module, Generic[W]):
         stored = {name: tensor for name, tensor in tensors if tensor is not None}
         if "parametrizations" in self._modules:
             stored |= {name: getattr(self, name) for name in self.get_submodule("parametrizations")._modules}
-        return stored
+        # torch.nn.utils.prune and older norms leave what they compute as an attribute, nn.DataParallel all weights.
+        own = {
+            name: t for name in self.shapes() if name not in stored and isinstance(t := vars(self).get(name), Tensor)
+        }
+        parts = {f"{name}_{part}" for name in own for part in ("orig", "mask", "g", "v", "u")}
+        return {name: tensor for name, tensor in stored.items() if name not in parts} | own
 
     def reset_parameters(self, generators: Generators = None) -> None:
         """Draw all weights again; member k from its own generator, so it starts like the same trial alone."""
@@ -207,6 +219,9 @@ class Layer(nn.Module, Generic[W]):
             for part in self.children():
                 if isinstance(part, Owned):
                     part.draw(k, generator)
+        if "parametrizations" in self._modules:  # what was drawn are copies
+            for name in self.get_submodule("parametrizations")._modules:
+                setattr(self, name, tensors[name].detach())
 
     def _chosen(self, name: str, choices: tuple[OptionValue, ...], value: OptionValue) -> OptionValue:
         if value not in choices or type(value) is not type(choices[choices.index(value)]):

@@ -107,5 +107,5 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
         return torch.stack(outputs, 1), state
 
     def _route(self) -> tuple[kernels.Route, kernels.MatrixAdvance | None]:
-        weight = next(t for t in self.raw().values())
+        weight = self.first_weight()
         return kernels.choose_matrix(type(self).__name__, self.plan, self.form(), weight.device, weight.dtype)

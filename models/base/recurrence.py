@@ -45,7 +45,7 @@ class Recurrence(Fusable[W], Generic[W]):
             raise Unsupported(f"a state that does not consist of vectors of d = {d} numbers")
 
         def step(u: tuple[Tensor, ...], state: State, late: Tensor, w: W) -> State:
-            return self.step(u, state, w)
+            return self._stepped(u, state, w)
 
         return Recurrent(self.drive, step, len(self.STATE), d, inputs, outputs=self.OUTPUTS)
 
@@ -54,16 +54,36 @@ class Recurrence(Fusable[W], Generic[W]):
         return self._output(state)
 
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:
-        """Return the outputs (M, T, B, OUTPUTS d) and the last state for x (M, T, B, p)."""
-        return self.loop(self.drive(x, w), state, w)
+        """Return the outputs (M, T, B, OUTPUTS d) and the last state for x (M, T, B, p).
+
+        Raises:
+            TypeError: ``drive`` or ``step`` returns no tuple, or ``step`` one of another length than the state.
+        """
+        drive = self.drive(x, w)
+        if not isinstance(drive, tuple):
+            raise TypeError(f"{type(self).__name__}.drive must return a tuple of tensors, got {type(drive).__name__}.")
+        return self.loop(drive, state, w)
 
     def loop(self, drive: tuple[Tensor, ...], state: State, w: W) -> tuple[Tensor, State]:
         """Return the output after each step, (M, T, B, OUTPUTS d), and the last state."""
         outputs = []
         for u in zip(*(part.unbind(1) for part in drive), strict=True):
-            state = self.step(u, state, w)
+            state = self._stepped(u, state, w)
             outputs.append(self._output(state))
         return torch.stack(outputs, 1), state
+
+    def _stepped(self, u: tuple[Tensor, ...], state: State, w: W) -> State:
+        """Return the result of ``step``.
+
+        Raises:
+            TypeError: It is not a tuple of as many tensors as the state has.
+        """
+        after = self.step(u, state, w)
+        if not isinstance(after, tuple) or len(after) != len(self.STATE):
+            got = f"{len(after)} of them" if isinstance(after, tuple) else type(after).__name__
+            names = f"({', '.join(self.STATE)}{',' * (len(self.STATE) == 1)})"
+            raise TypeError(f"{type(self).__name__}.step must return a tuple of tensors {names}, got {got}.")
+        return after
 
     def _output(self, state: State) -> Tensor:
         return state[0] if self.OUTPUTS == 1 else torch.cat(state[: self.OUTPUTS], -1)

@@ -74,7 +74,8 @@ class SequenceLayer(Layer[W], Generic[W]):
             training aside).
 
         Raises:
-            ValueError: x or the state has another shape than the layer needs, or another dtype than its weights.
+            ValueError: x or the state has another shape than the layer needs, or another dtype or device than its
+                weights.
         """
         self._check(x, state)
         if generators is not None and len(generators) != (self.members or 1):
@@ -93,7 +94,7 @@ class SequenceLayer(Layer[W], Generic[W]):
         return output.transpose(-3, -2) if self.batch_first else output, state
 
     def _check(self, x: Tensor, state: State | None) -> None:
-        """Raise ValueError where x or the state has another shape or another dtype than the layer needs."""
+        """Raise ValueError where x or the state has another shape, dtype or device than the layer needs."""
         name = type(self).__name__
         lead = () if self.members is None else (self.members,)
         size, shape = self.input_size, tuple(x.shape) if isinstance(x, Tensor) else ()
@@ -106,13 +107,14 @@ class SequenceLayer(Layer[W], Generic[W]):
             raise ValueError(f"{name}: x must be one tensor {expected}, of members of equal length, got {got}.")
         if state is not None and not (isinstance(state, (tuple, list)) and all(isinstance(s, Tensor) for s in state)):
             raise ValueError(f"{name}: state must be a tuple of tensors, got {type(state).__name__}.")
-        dtype = self.dtype
+        weight = self.first_weight()
         for label, tensor in {
             "x": x,
             **dict(zip(self.state_shapes() if state else (), state or (), strict=False)),
         }.items():
-            if tensor.dtype != dtype:
-                raise ValueError(f"{name}: {label} must have the weights' dtype {dtype}, got {tensor.dtype}.")
+            for what in ("dtype", "device"):
+                if (got := getattr(tensor, what)) != (needed := getattr(weight, what)):
+                    raise ValueError(f"{name}: {label} must have the weights' {what} {needed}, got {got}.")
         if state is None:
             return
         rows = (*lead, x.shape[-3 if self.batch_first else -2])

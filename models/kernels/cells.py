@@ -9,8 +9,11 @@ from typing import Any, TypeVar
 from longwave.models.kernels.compiler.plan import Plan
 
 Marked = TypeVar("Marked", bound=Callable[..., Any])
-ONCE = "A fused time loop has first derivatives only; for second ones set LONGWAVE_KERNEL=reference, or use float64."
+REFERENCE = "inside longwave.models.kernels.using('reference'), or in float64"
+ONCE = f"A fused time loop has first derivatives only; for second ones run the layer {REFERENCE}."
 """The message if a second derivative is requested."""
+BATCHED = f"A fused time loop takes one gradient at a time; for several at once run the layer {REFERENCE}."
+"""The message if gradients are batched, as by ``is_grads_batched`` or ``jacobian(..., vectorize=True)``."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,16 @@ from longwave.models.kernels.compiler.loop import Loop, Operands
 from longwave.models.kernels.compiler.recorder import Unsupported
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
-from longwave.models.kernels.op import backend, differentiated, direct, matrix_backend, operand_gatherer, scan, traced
+from longwave.models.kernels.op import (
+    backend,
+    differentiated,
+    direct,
+    matrix_backend,
+    operand_gatherer,
+    scan,
+    traced,
+    transformed,
+)
 
 PATHS = ("reference", "cpu", "triton")
 STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
@@ -158,7 +167,7 @@ def _advance(
     M, d, count = len(x), state[0].shape[-1], len(find(cell).states)
     past = state[count].transpose(1, 2) if len(state) > count else x.new_empty(M, 0, x.shape[2], d)
     tensors = (x, *operands, torch.stack(state[:count]), past)
-    keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    keep = torch.is_grad_enabled() and (transformed() or any(t.requires_grad for t in tensors))
     Y, last, *_ = scan(cell, path, *tensors, list(lags), keep)
     if len(state) == count:
         return Y, tuple(last)
@@ -206,7 +215,7 @@ def _checked(label: str, path: str) -> str:
 def _check(path: str, device: torch.device, dtype: torch.dtype, storage: str) -> None:
     """Raise Unsupported if ``path`` cannot run any loop."""
     if differentiated():
-        raise Unsupported("torch.func's derivatives need to see each operation")
+        raise Unsupported("derivatives of torch.func and in forward mode need to see each operation")
     if dtype != torch.float32:
         raise Unsupported(f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}")
     if path == "cpu" and storage != "float32":

@@ -13,6 +13,7 @@ Gradients are exact and the same on every run: no sum depends on the order of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.cells import ONCE, find
+from longwave.models.kernels.cells import BATCHED, ONCE, find
 
 
 @cache
@@ -66,14 +67,53 @@ def operand_gatherer() -> ModuleType:
 
 def traced() -> bool:
     """Return whether a transform or compiler of torch is active, which needs an operator."""
-    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    return torch.compiler.is_compiling() or transformed()
+
+
+def transformed() -> bool:
+    """Return whether a transform of torch.func is active. Inside vmap no tensor says that it requires gradients."""
+    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
 
 
 def differentiated() -> bool:
-    """Return whether a derivative of torch.func is active, which would see a fused loop as a constant."""
-    if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
+    """Return whether a derivative of torch.func or one in forward mode is active, which would see a fused loop as a
+    constant.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    if torch.autograd.forward_ad._current_level >= 0:
+        return True
+    if not transformed():
         return False
     return any(level.key().name != "Vmap" for level in torch._C._functorch.get_interpreter_stack() or ())
+
+
+def check_adjoints(adjoints: Sequence[Tensor | None]) -> None:
+    """Raise RuntimeError if the adjoints of a fused loop are many at once."""
+    functorch = torch._C._functorch
+    if any(g is not None and (functorch.is_batchedtensor(g) or functorch.is_legacy_batchedtensor(g)) for g in adjoints):
+        raise RuntimeError(BATCHED)
+
+
+def once(
+    gradients: Sequence[Tensor | None], inputs: Sequence[Tensor], adjoints: Sequence[Tensor | None]
+) -> list[Tensor | None]:
+    """Return the gradients of a fused loop, whose derivatives by ``inputs`` or ``adjoints`` raise an error."""
+    given = [g for g in gradients if g is not None]
+    marked = iter(_Once.apply(len(given), *given, *inputs, *(g for g in adjoints if g is not None)))
+    return [g if g is None else next(marked) for g in gradients]
+
+
+class _Once(torch.autograd.Function):
+    """Gradients without second derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *gradients: Tensor) -> Any:
+        return tuple(g.view_as(g) for g in gradients[:count])
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise RuntimeError(ONCE)
 
 
 def _scan(

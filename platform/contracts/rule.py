@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import site
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 Subject = TypeVar("Subject")
+ROOT = Path(__file__).parents[2]
+LIBRARIES = (
+    *(f"{ROOT / part}{os.sep}" for part in ("models", "tasks", "platform", "dashboard")),
+    *(f"{folder}{os.sep}" for folder in {*site.getsitepackages(), sysconfig.get_path("stdlib")}),
+    "<",
+)
+"""Beginnings of the files of Longwave and of libraries, in which no line is one of a plugin."""
 
 
 class BrokenRule(Exception):
@@ -77,8 +88,8 @@ def _check_rule(rule: Rule[Subject], subjects: Sequence[tuple[str, Subject]]) ->
 
 
 def _one_line(error: Exception) -> str:
-    """Return an exception in one line, with its line number in the plugin."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "contracts" not in frame.filename]
-    text = (str(error).strip().splitlines() or [""])[0]
-    where = next((f", line {f.lineno}" for f in reversed(frames) if "/longwave/" not in f.filename), "")
+    """Return an exception in one line, with its line number in the plugin, if it was raised below one."""
+    text = (str(error).strip().splitlines() or [""])[0].rstrip(".")
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    where = next((f", line {frame.lineno}" for frame in frames if not frame.filename.startswith(LIBRARIES)), "")
     return f"{type(error).__name__}: {text}{where}"

@@ -16,11 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.cells import ONCE, Cell, planned
+from longwave.models.kernels.cells import Cell, planned
 from longwave.models.kernels.compiler.copies import CopiedBlock
 from longwave.models.kernels.compiler.loop import Loop
 from longwave.models.kernels.cpu.memory import empty
 from longwave.models.kernels.cpu.run import address, blocked, compiled, kept_shapes, launch
+from longwave.models.kernels.op import check_adjoints, once
 
 BLOCK = struct.Struct("3qd17q")
 """``struct Block`` of copies.h."""
@@ -46,7 +47,7 @@ class CopyTable:
         self.gradient_starts = {"b": p * G * D}
         shapes = self.copies.sources[:-1]
         self.offsets = list(accumulate((prod(s) for s in shapes), initial=0))
-        self.like = [torch.empty(s) for s in shapes]
+        self.like = [torch.empty(s, dtype=torch.float32, device="cpu") for s in shapes]
         self.blocks = b"".join(map(self._packed, self.copies.blocks))
         self.count = len(self.copies.blocks)
         self.strides = [t.stride() for t in self.like]
@@ -76,7 +77,7 @@ def table(loop: Loop) -> CopyTable:
     return CopyTable(planned(loop.name, loop.plan), loop)
 
 
-ONE = torch.ones(1, dtype=torch.float32)
+ONE = torch.ones(1, dtype=torch.float32, device="cpu")
 
 
 def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) -> Tensor:
@@ -90,7 +91,8 @@ def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) ->
             sources[k] = source = source.contiguous()
             actual = source.stride()
         members.append(0 if lone else actual[0])
-    operands = torch.full((t.total,), -0.0, dtype=torch.float32)  # adding −0 to 0 would lose its sign
+    # Adding −0 to 0 would lose its sign. The default device of torch may be another one.
+    operands = torch.full((t.total,), -0.0, dtype=torch.float32, device="cpu")
     pointers = t.pointers.pack(*[s.data_ptr() for s in sources], ONE.data_ptr())
     library = compiled(t.cell)
     library.gather(t.blocks, t.count, t.M, pointers, t.pointers.pack(*members, 0), operands.data_ptr())
@@ -120,35 +122,20 @@ class Direct(torch.autograd.Function):
         ctx.save_for_backward(x, *saved, *(() if past is None else (past,)))
         ctx.table, ctx.lags = t, lags
         ctx.set_materialize_grads(False)
-        return outputs, *last
+        return outputs, *(s.clone() for s in last)  # views of one tensor could not be changed in place
 
     @staticmethod
     def backward(ctx: Any, gY: Tensor | None, *glast: Tensor | None) -> tuple[Any, ...]:
         """Return the gradients of the arguments of ``forward``."""
+        check_adjoints([gY, *glast])
         t, needs, (x, operands, states, kept, *past) = ctx.table, ctx.needs_input_grad[2:], ctx.saved_tensors
         with torch.no_grad():
             saved = (x, operands, states, kept, past[0] if past else None)
             gradients, parts = _backward(t, ctx.lags, *saved, gY, glast, needs)
             gradients += _of_weights(t, parts, ctx.made, needs[len(gradients) :])
         if torch.is_grad_enabled():
-            ends = [i for i, g in enumerate(gradients) if g is not None]
-            pulls = (g for g in (gY, *glast) if g is not None)
-            once = _Once.apply(len(ends), *(gradients[i] for i in ends), x, *ctx.weights, *pulls)
-            for i, g in zip(ends, once, strict=True):
-                gradients[i] = g
+            gradients = once(gradients, [x, *ctx.weights], [gY, *glast])
         return None, None, *gradients
-
-
-class _Once(torch.autograd.Function):
-    """Gradients without second derivatives."""
-
-    @staticmethod
-    def forward(ctx: Any, count: int, *gradients: Tensor) -> Any:
-        return tuple(g.view_as(g) for g in gradients[:count])
-
-    @staticmethod
-    def backward(ctx: Any, *_: Any) -> Any:
-        raise RuntimeError(ONCE)
 
 
 def advance(
@@ -156,7 +143,7 @@ def advance(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Return the outputs (M, T, B, d) and the last state of a fused loop; see ``dispatch.advance``."""
     t, count = table(loop), len(cell.states)
-    delays = torch.tensor(lags, dtype=torch.int64) if lags else None
+    delays = torch.tensor(lags, dtype=torch.int64, device="cpu") if lags else None
     past = state[count].transpose(1, 2) if len(state) > count else None
     needed = [weights[n] for n in t.copies.needed]
     inputs = (x, *state, *needed)

@@ -22,7 +22,7 @@ def empty(*shape: int) -> Tensor:
     """Return a float32 tensor, not initialised; its memory is returned here when its last view is deleted."""
     size = math.prod(shape)
     if size < SMALL:
-        return torch.empty(shape, dtype=torch.float32)
+        return torch.empty(shape, dtype=torch.float32, device="cpu")
     fits = [block for block in list(_spare) if size <= block.size <= 2 * size]
     block = min(fits, key=len, default=None)
     if block is None or not _claimed(block):

@@ -211,7 +211,7 @@ def _kept(cell: Cell) -> int:
 
 def _inputs(*tensors: Tensor | Sequence[int]) -> dict[str, Tensor]:
     return {
-        name: t.contiguous() if isinstance(t, Tensor) else torch.tensor(t, dtype=torch.int64)
+        name: t.contiguous() if isinstance(t, Tensor) else torch.tensor(t, dtype=torch.int64, device="cpu")
         for name, t in zip(INPUTS, tensors, strict=True)
     }
 

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.cells import ONCE
 from longwave.models.kernels.cpu.build import level, library
 from longwave.models.kernels.cpu.emit_matrix import emit
 from longwave.models.kernels.cpu.memory import empty
@@ -20,6 +19,7 @@ from longwave.models.kernels.cpu.run import address, flushes, threads
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
 from longwave.models.kernels.matrix.sizes import CallSizes, divided, sizes_of
+from longwave.models.kernels.op import check_adjoints, once
 
 LARGEST = 256
 """Rows or columns above which the states of a chunk exceed the cache."""
@@ -96,8 +96,7 @@ class _Loop(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, output_adjoint: Tensor | None, *last_adjoints: Tensor | None) -> tuple[Any, ...]:
-        if torch.is_grad_enabled():
-            raise RuntimeError(ONCE)
+        check_adjoints([output_adjoint, *last_adjoints])
         plan, sizes = ctx.plan, ctx.sizes
         drives, states, constants = divided(plan, ctx.saved_tensors)
         drive_gradients = [empty(*t.shape) if has else None for t, has in zip(drives, plan.driven, strict=True)]
@@ -112,7 +111,8 @@ class _Loop(torch.autograd.Function):
         tensors_by_name |= {"start_adjoint": start_adjoints, "constant_gradient": parts}
         _launch(plan, "backward", sizes, tensors_by_name)
         totals = [None if t is None else t.sum(1, keepdim=True) for t in parts]
-        return None, *drive_gradients, *start_adjoints, *totals
+        gradients = [*drive_gradients, *start_adjoints, *totals]
+        return None, *(once(gradients, ctx.saved_tensors, [adjoint, *last]) if torch.is_grad_enabled() else gradients)
 
 
 def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, tensors: Mapping[str, Sequence[Tensor | None]]) -> None:

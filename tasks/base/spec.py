@@ -16,7 +16,7 @@ from longwave.tasks.base.raw import Source
 from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.variants import split_fresh
 
-BLIND = ("majority", "mean", "unigram")
+BLIND = ("majority", "mean", "unigram", "class frequencies")
 """Names of trivial predictors that ignore their inputs."""
 NO_SCORES: Mapping[str, float] = {}
 

@@ -110,11 +110,16 @@ def _to_numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
 
 
 def to_words(array: np.ndarray) -> list[str]:
-    """Return entries (n,) as strings; whole numbers have no decimal point, missing ones are empty, bytes are UTF-8."""
+    """Return entries (n,) as strings.
+
+    Whole numbers have no decimal point, missing ones are empty, bytes are UTF-8; true and false are in lower case.
+    """
     if array.dtype.kind == "f":
         return ["" if v != v else write_number(v) for v in array.tolist()]
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "backslashreplace")
+    if array.dtype.kind == "b":
+        array = np.where(array, "true", "false")
     return [str(word).strip() for word in array.astype(str).tolist()]
 
 

@@ -21,6 +21,11 @@ ALLOWABLE = ("duplicates", "groups", "target")
 """Leaks that ``allow`` can name: they are then reported, not refused."""
 
 
+def default_delimiter(file: str) -> str:
+    """Return the delimiter of a CSV whose card names none: a tab if its name ends in .tsv, else a comma."""
+    return "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else ","
+
+
 def default_stride(window: int) -> int:
     """Return the stride of a new card, a quarter of the window: each step is in four windows."""
     return max(1, window // 4)
@@ -61,7 +66,8 @@ class SplitRule(CardPart):
     """Column that contains train, valid or test, or training, val, validation, dev or testing, in upper or lower
     case."""
     valid: Share = 0.15
-    """Share of all examples for validation, unless a column or file gives it."""
+    """Share of all examples for validation, unless a column or file gives it; where one gives only the test split,
+    share of the training examples, in whole groups if group is set."""
     test: Share = 0.15
     """Share of all examples for testing, unless a column or file gives it."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
@@ -76,7 +82,7 @@ class Card(CardPart):
     format: Literal["csv", "parquet", "npz", "ts"] | None = None
     """By default from the ending of the first file's name."""
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
-    """Of a CSV."""
+    """Of a CSV; of a .tsv by default a tab."""
     layout: Literal["long", "wide", "series"] = "long"
     """Of a table: long: one row per step; wide: one row per example, one column per step; series: one row per step of
     one long series, which is cut into windows."""
@@ -85,8 +91,8 @@ class Card(CardPart):
     time: str = ""
     """Column with the times of a long table or a series, or the dates of examples in a wide one; an array of an NPZ."""
     channels: Annotated[Words, Field(min_length=1)]
-    """The inputs: columns of a long table; patterns of columns of a wide one (t*), one per channel; names of the
-    features of an array or a .ts file."""
+    """The inputs: columns of a long table; patterns of columns of a wide one (t*), one per channel, in the order of
+    the numbers at their ends, unless these fall; names of the features of an array or a .ts file."""
     inputs: str = "inputs"
     """Array of an NPZ, (N, T, p) or (N, T)."""
     lengths: str = ""
@@ -137,6 +143,11 @@ class Card(CardPart):
         """The format of the files."""
         name = self.files[0].lower().removesuffix(".gz")
         return self.format or ENDINGS.get(Path(name).suffix, "")
+
+    @property
+    def separator(self) -> str:
+        """The delimiter of a CSV."""
+        return self.delimiter if "delimiter" in self.model_fields_set else default_delimiter(self.files[0])
 
     @property
     def table(self) -> bool:
@@ -195,6 +206,7 @@ def _check_rules(card: Card) -> Iterator[tuple[bool, str]]:
         "lengths": ("an NPZ", kind == "npz"),
         "time": ("a table or an NPZ", kind != "ts"),
         "group": ("a table or an NPZ", kind != "ts"),
+        "missing": ("a table or an NPZ", kind != "ts"),
         "steps": ("a .ts file", kind == "ts"),
         "window": ("one long series", card.one_series),
         "stride": ("one long series", card.one_series),

@@ -169,9 +169,8 @@ def read_columns(path: Path, kind: str, delimiter: str = ",") -> Columns:
     try:
         table = _read_parquet(path) if kind == "parquet" else _read_csv(path, delimiter)
     except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
         raise DataError(
-            f"{path}: it is not a {'Parquet' if kind == 'parquet' else 'CSV'} file: {reason:.160}."
+            f"{path}: it is not a {'Parquet' if kind == 'parquet' else 'CSV'} file: {_describe_error(error)}"
         ) from None
     for name, times in Counter(table.column_names).items():
         if times > 1 or not name:
@@ -198,7 +197,7 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             first = next(csv.reader(text, delimiter=delimiter, strict=True))
     except (OSError, EOFError, ValueError, csv.Error, zlib.error) as error:
-        raise DataError(f"{path}: it is not a CSV file: {' '.join(str(error).split()).rstrip('.'):.160}.") from None
+        raise DataError(f"{path}: it is not a CSV file: {_describe_error(error)}") from None
     return [name.strip() for name in first or [""]]
 
 
@@ -259,6 +258,13 @@ def _read_csv(path: Path, delimiter: str) -> pa.Table:
 
 def _open_csv(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _describe_error(error: Exception) -> str:
+    """Return what is wrong with a file, in one line, and what to do if it is not UTF-8."""
+    reason = " ".join(str(error).split()).rstrip(".")
+    encoded = isinstance(error, UnicodeDecodeError) or "invalid UTF8" in reason
+    return f"{reason:.160}." + " Save it as UTF-8." * encoded
 
 
 def _shorten(names: Sequence[str]) -> str:

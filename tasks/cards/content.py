@@ -14,7 +14,7 @@ import numpy as np
 
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import default_stride
-from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, cut_number, has_decimal_comma, mostly_numbers
+from longwave.tasks.cards.columns import NUMBER, Columns, cut_number, has_decimal_comma, mostly_numbers
 from longwave.tasks.cards.examples import MISSING_CLASSES
 from longwave.tasks.cards.split import are_splits
 
@@ -74,14 +74,21 @@ def card_content(table: Columns, roles: Mapping[str, str], channels: Sequence[st
 def _named_roles(table: Columns, roles: Mapping[str, str]) -> Sequence[str]:
     """Return which of ``DESCRIBING`` a card of this layout names.
 
-    In a wide table, groups must suffice for a split and contain several rows; a time must be a number in every row.
+    In a wide table, groups must suffice for a split and contain several rows; every row must have a time.
     """
     if roles["layout"] != "wide":
         return DESCRIBING if roles["layout"] == "long" else ("time",)
     groups = table.words(roles["group"]) if "group" in roles else []
-    times = table.words(roles["time"]) if "time" in roles else []
     splits = "" not in groups and 3 <= len(set(groups)) < len(groups)
-    return ["series", *["time"] * ("" not in times and are_numbers(times)), *["group"] * splits]
+    return ["series", *["time"] * _has_times(table, roles.get("time", "")), *["group"] * splits]
+
+
+def _has_times(table: Columns, name: str) -> bool:
+    """Return whether a column has a time, a number or a date, in every row."""
+    try:
+        return bool(name) and len(table.times(name)) == len(table)
+    except DataError:
+        return False
 
 
 def sort_classes(path: Path, name: str, words: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.card import ENDINGS
+from longwave.tasks.cards.card import ENDINGS, default_delimiter
 from longwave.tasks.cards.columns import Columns, read_columns, read_header
 from longwave.tasks.cards.content import card_content
 from longwave.tasks.cards.guess import Open, guess_roles
@@ -42,7 +42,7 @@ NEEDS = {
     "window": "only one long series is cut into windows",
     "stride": "only one long series is cut into windows",
     "series": "one long series has no column of examples",
-    "time": "in a table with an example in each row, times must be numbers",
+    "time": "in a table with an example in each row, each needs a time, a number or a date like 2024-05-31",
     "group": "only many examples form groups: three or more, one of them with several examples",
     "target": "a forecast of examples in rows or arrays predicts their inputs",
 }
@@ -90,7 +90,8 @@ class TableDraft:
     def card_content(self, roles: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
         """Return the content of a card."""
         content = card_content(self.table, roles, channels)
-        return content if self.delimiter == "," else {**content, "delimiter": self.delimiter}
+        default = default_delimiter(self.table.path.name)
+        return content if self.delimiter == default else {**content, "delimiter": self.delimiter}
 
 
 def _find_delimiter(file: Path) -> str:

@@ -3,7 +3,7 @@
 Problems that certainly invalidate a test score are refused: equal examples or one group in two splits, and a target
 among the inputs. If a card's ``allow`` names the rule, they are only reported. All others are only reported: constant
 channels, splits that overlap in time, untested classes, missing values, unequal lengths, windows that do not overlap or
-that span a gap.
+that span a gap, arrays with more channels than steps.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def find_remarks(card: Card, examples: Examples, splits: Parts) -> list[Remark]:
         *_constant_channels(card, examples, splits),
         *_early_tests(card, examples, splits),
     ]
-    findings += [*_gaps(card, examples), *_window_remarks(card, examples)]
+    findings += [*_gaps(card, examples), *_window_remarks(card, examples), *_swapped_axes(card, examples)]
     findings = [Remark(r.rule, r.text, r.refused and r.rule not in card.allow) for r in findings]
     return sorted(findings, key=lambda r: not r.refused)
 
@@ -81,10 +81,10 @@ def _missing_classes(card: Card, examples: Examples, splits: Parts) -> Iterator[
     every = {name: {int(v) for k in indices for v in _present(examples.answers[k])} for name, indices in splits.items()}
     absent = [name for k, name in enumerate(card.classes) if k not in every["train"]]
     if absent:
-        yield Remark("classes", f"No training example belongs to the class {', '.join(absent)}.", True)
+        yield Remark("classes", f"No training example belongs to the class {_list_few(absent)}.", True)
     for split in ("valid", "test"):
         if absent := [name for k, name in enumerate(card.classes) if k not in every[split]]:
-            yield Remark("classes", f"No example of the {split} split belongs to the class {', '.join(absent)}.")
+            yield Remark("classes", f"No example of the {split} split belongs to the class {_list_few(absent)}.")
 
 
 def _missing_targets(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
@@ -117,8 +117,8 @@ def _shared_groups(card: Card, examples: Examples, splits: Parts) -> Iterator[Re
     groups = {name: {examples.groups[k] for k in indices} for name, indices in splits.items()}
     for a, b in combinations(splits, 2):
         if both := sorted(groups[a] & groups[b]):
-            few = ", ".join(both[:5]) + (", ..." if len(both) > 5 else "")
-            text = f"{len(both)} of {card.group} are in the {a} and in the {b} split: {few}."
+            avoid = '; split.by = "group" avoids that' * (card.by == "seed")
+            text = f"{len(both)} of {card.group} are in the {a} and in the {b} split: {_list_few(both)}{avoid}."
             yield Remark("groups", text, True)
 
 
@@ -216,6 +216,19 @@ def _window_remarks(card: Card, examples: Examples) -> Iterator[Remark]:
         longest = 1.5 * usual / max(len(examples.values[0]) - 1, 1)
         text = f"{across} of {len(lasts)} windows span a gap in time; gap = {longest:g} avoids that."
         yield Remark("gaps", text)
+
+
+def _swapped_axes(card: Card, examples: Examples) -> Iterator[Remark]:
+    """Yield a remark on an array that has more channels than steps, as one with channels first has."""
+    channels, steps = len(card.channels), max(map(len, examples.values))
+    if card.kind == "npz" and channels > steps:
+        text = f"{channels} channels of {steps} steps: is the array (N, channels, steps)? Make it (N, steps, channels)."
+        yield Remark("axes", text)
+
+
+def _list_few(names: Sequence[str]) -> str:
+    """Return the first five names, separated by commas."""
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 def _present(values: np.ndarray) -> np.ndarray:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.columns import NUMBER, Columns, are_numbers, cut_number, mostly_numbers
 from longwave.tasks.cards.content import MAX_CLASSES
@@ -18,12 +20,14 @@ TIME = ("t", "time", "date", "datetime", "ds", "timestamp", "step", "day", "mont
 TARGET = ("label", "class", "target", "category", "outcome")
 GROUP = ("subject", "patient", "person", "participant", "user", "machine", "device", "site")
 """Common names, in lower case, of columns of each kind."""
-ID = re.compile(r"(?:^|[ _.-])(?:id|uid|uuid|key|no|nr|number|code)$|[a-z](?:Id|ID)$", re.IGNORECASE)
+ID = re.compile(r"(?:^|[ _.-])(?:id|uid|uuid|key|no|nr|number|code|unit)$|[a-z](?:Id|ID)$", re.IGNORECASE)
 """Endings of names of identifier columns."""
 CLASSES = ("label", "class", "category")
-"""Names of targets whose values are classes even if they are numbers."""
+"""Names of targets whose values are classes even if they are numbers; of many numbers it is asked."""
 FEW = 20
 """Largest number of distinct numbers taken as classes."""
+STEPS = 3
+"""Fewest rows on average from one fall of the times to the next, for which they may be those of steps."""
 ROLES = ("layout", "series", "time", "task", "target", "group", "horizon", "window", "stride")
 """Roles in a table besides its channels."""
 CHOICES = {
@@ -64,14 +68,18 @@ def guess_roles(table: Columns, answers: Mapping[str, str]) -> tuple[dict[str, s
     for name, words in {"time": TIME, "target": TARGET, "series": SERIES, "group": GROUP}.items():
         column = next((c for c in table.names if c.lower() in words and c not in used), "")
         if name == "time" and not column:
-            column = next((c for c in table.dates if c not in used), "")
+            cycles = [c for c in table.names if c.lower() == "cycle"]
+            column = next((c for c in [*table.dates, *cycles] if c not in used), "")
         if name == "series" and answers.get("layout", "long") == "long":
-            column = _find_series(table, roles.get("time", ""), column, used)
+            column = _find_series(table, roles, column, used)
         forecast = name == "target" and answers.get("task") == "forecasting"
         if name not in roles and column and not forecast:
             roles[name] = column
             used.add(column)
     roles.setdefault("layout", _guess_layout(table, roles))
+    guessed_time = roles["layout"] == "series" and "time" not in answers and roles.get("time")
+    if guessed_time and _changes_rarely(table.words(guessed_time)):
+        del roles["time"]  # the year of months is no time of one series, whose rows are in order
     if roles["layout"] == "series" and roles.get("group") and "group" not in answers:
         del roles["group"]
     if "task" not in roles and (task := _guess_task(table, roles)):
@@ -93,16 +101,17 @@ def check_choices(path: Path, answers: Mapping[str, str], roles: Sequence[str]) 
             raise DataError(f"{name} must be one of {', '.join(CHOICES[name])}, got {value!r}.")
 
 
-def _find_series(table: Columns, time: str, named: str, used: set[str]) -> str:
+def _find_series(table: Columns, roles: Mapping[str, str], named: str, used: set[str]) -> str:
     """Return the column that identifies the example of a row, or an empty string.
 
     It is the one with such a name, unless its values are all distinct in a table whose times repeat. Otherwise its
     values must repeat: if times repeat, no time may occur twice within a value, and the column must be named like an
     identifier or a group, or contain strings; if they do not, it must have such a name and contiguous rows.
     """
+    time = roles.get("time", "")
     times = table.words(time) if time else []
     repeated = len(set(times)) < len(times)
-    if (named and (not repeated or _repeats(table.words(named)))) or _looks_wide(table):
+    if (named and (not repeated or _repeats(table.words(named)))) or (_looks_wide(table) and "layout" not in roles):
         return named
     free = [name for name in table.names if name not in used and name != time]
     named_so = [name for name in free if ID.search(name)] + [name for name in free if name.lower() in GROUP]
@@ -125,6 +134,20 @@ def _come_in_runs(words: Sequence[str]) -> bool:
     return 1 + sum(a != b for a, b in pairwise(words)) == len(set(words))
 
 
+def _changes_rarely(words: Sequence[str]) -> bool:
+    """Return whether half of the rows or more have the value of the row before."""
+    return 2 * sum(a == b for a, b in pairwise(words)) >= len(words) - 1 > 0
+
+
+def _are_times_of_steps(table: Columns, time: str) -> bool:
+    """Return whether a column has times that increase from row to row, or do so anew for each example."""
+    try:
+        falls = int((np.diff(table.times(time)) <= 0).sum())
+    except DataError:
+        return False
+    return (falls + 1) * STEPS <= len(table)
+
+
 def _looks_wide(table: Columns) -> bool:
     """Return whether most columns share a name with different numbers at its end."""
     stems = Counter(map(cut_number, table.names))
@@ -132,10 +155,16 @@ def _looks_wide(table: Columns) -> bool:
 
 
 def _guess_layout(table: Columns, roles: Mapping[str, str]) -> str:
+    """Return the layout; empty if it is open, as of a table that looks wide but has times like those of steps."""
     if "series" in roles:
         words = table.words(roles["series"])
         return "long" if len(set(words)) < len(words) else "wide"
-    return "wide" if _looks_wide(table) else "series" if "time" in roles else ""
+    if not _looks_wide(table):
+        return "series" if "time" in roles else ""
+    forecast = "horizon" in roles or roles.get("task") == "forecasting"
+    if ("window" in roles or "stride" in roles) and ("time" in roles or forecast):
+        return "series"
+    return "" if "time" in roles and _are_times_of_steps(table, roles["time"]) else "wide"
 
 
 def _guess_task(table: Columns, roles: Mapping[str, str]) -> str:
@@ -148,6 +177,8 @@ def _guess_task(table: Columns, roles: Mapping[str, str]) -> str:
         return "regression"  # of which a value that is no number is a mistake
     if not are_numbers(words) or (roles["target"].lower() in CLASSES and len(words) <= FEW):
         return "classification"
+    if roles["target"].lower() in CLASSES:
+        return ""  # that many may be classes or values
     return "regression" if len(words) > FEW or any("." in word for word in words) else ""
 
 

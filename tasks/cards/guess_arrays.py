@@ -11,9 +11,9 @@ import numpy as np
 
 from longwave.tasks.base.raw import DataError, open_bytes
 from longwave.tasks.cards.arrays import load_arrays, to_words
-from longwave.tasks.cards.content import sort_classes
+from longwave.tasks.cards.content import MAX_CLASSES, sort_classes
 from longwave.tasks.cards.examples import count_steps
-from longwave.tasks.cards.guess import CHOICES, FEW, GROUP, TARGET, Open, check_choices
+from longwave.tasks.cards.guess import CHOICES, CLASSES, FEW, GROUP, TARGET, Open, check_choices
 from longwave.tasks.cards.split import are_splits
 from longwave.tasks.formats.ts_files import read_ts_header
 
@@ -21,6 +21,8 @@ INPUTS = ("inputs", "x", "data", "values", "series", "x_train")
 ANSWERS = (*TARGET, "targets", "labels", "y", "answers", "outputs", "classes", "y_train")
 LENGTHS = ("lengths", "length", "steps", "seq_lens")
 """Common names, in lower case, of arrays of each kind."""
+LABELS = (*CLASSES, "labels", "classes", "y", "y_train")
+"""Names of answers of which many whole numbers may be classes too."""
 OPTIONS = ("task", "horizon")
 """Roles in an NPZ and in a .ts file alike."""
 
@@ -119,10 +121,12 @@ class ArraysDraft:
         y = self.arrays[roles["target"]]
         if y.dtype.kind not in "fiu":
             return "classification"
-        few = len(np.unique(y)) <= FEW
+        many = len(np.unique(y))
         if y.dtype.kind == "f":
-            return "" if few and (y == np.round(y)).all() else "regression"
-        return "classification" if few else "regression"
+            return "" if many <= FEW and (y == np.round(y)).all() else "regression"
+        if many <= FEW:
+            return "classification"
+        return "" if many <= MAX_CLASSES and roles["target"].lower() in LABELS else "regression"
 
     def _find(self, names: Sequence[str], sizes: Sequence[int], used: set[str]) -> str:
         """Return the array with the first of these names that exists and has one of these numbers of axes."""

@@ -35,9 +35,9 @@ def split_examples(card: Card, examples: Examples, origin: str) -> Parts:
         splits = _split_at_random(card, examples, np.arange(len(examples)), card.split.valid, card.split.test)
     for name in SPLITS:
         if not len(splits[name]):
-            raise DataError(
-                f"{origin}: the {name} split has none of {len(examples)} examples. Add some, or change the shares."
-            )
+            marked = card.by == "column" and (card.one_series or name != "valid")
+            step = f"Mark some as {name} in column {card.split.column}" if marked else "Add some, or change the shares"
+            raise DataError(f"{origin}: the {name} split has none of {len(examples)} examples. {step}.")
     return {name: np.sort(splits[name]) for name in SPLITS}
 
 
@@ -63,7 +63,8 @@ def _split_by_column(card: Card, examples: Examples, origin: str) -> Parts:
             raise DataError(f"{examples.at(k, 0, 0).rpartition(', column')[0] or origin}: {rule}, got {mark!r}.")
     splits = {name: np.flatnonzero(marks == name) for name in SPLITS}
     # Windows of one series overlap, so that none can be held out at random.
-    return splits if card.one_series or len(splits["valid"]) else _with_validation(card, examples, splits)
+    given = card.one_series or len(splits["valid"]) or not len(splits["train"])
+    return splits if given else _with_validation(card, examples, splits)
 
 
 def _split_by_file(card: Card, examples: Examples) -> Parts:
@@ -75,9 +76,14 @@ def _split_by_file(card: Card, examples: Examples) -> Parts:
 
 
 def _with_validation(card: Card, examples: Examples, splits: Parts) -> Parts:
-    """Return splits of which a random share of the training examples is for validation."""
-    learn = _split_at_random(card, examples, splits["train"], card.split.valid, 0.0)
-    return {"train": learn["train"], "valid": learn["valid"], "test": splits["test"]}
+    """Return splits of which a random share of the training examples, in whole groups if any, is for validation."""
+    of = splits["train"]
+    members, ends = _draw_groups(card, examples, of)
+    if len(members) > 1:
+        valid = np.concatenate(members[: min(_count_up_to(ends, card.split.valid), len(members) - 1)])
+    else:
+        valid = _split_at_random(card, examples, of, card.split.valid, 0.0)["valid"]
+    return {"train": np.setdiff1d(of, valid), "valid": valid, "test": splits["test"]}
 
 
 def _split_by_order(order: np.ndarray, card: Card) -> Parts:
@@ -93,14 +99,25 @@ def _split_by_group(card: Card, examples: Examples, origin: str) -> Parts:
     if len(names) < 3 or "" in names:
         rule = f"a split by group needs three or more groups, and one for each example, in {card.group}"
         raise DataError(f"{origin}: {rule}, got {', '.join(map(repr, names[:5]))}.")
-    order = np.random.RandomState(card.split.seed).permutation(len(names))
-    members = [np.flatnonzero(np.array(examples.groups) == names[k]) for k in order]
-    ends = np.cumsum([len(each) for each in members]) / len(examples)
-    tested = min(max(1, int(np.searchsorted(ends, card.split.test, side="left")) + 1), len(names) - 2)
-    held_out = int(np.searchsorted(ends, card.split.test + card.split.valid, side="left")) + 1
-    held_out = min(max(tested + 1, held_out), len(names) - 1)
+    members, ends = _draw_groups(card, examples, np.arange(len(examples)))
+    tested = min(_count_up_to(ends, card.split.test), len(names) - 2)
+    held_out = min(max(tested + 1, _count_up_to(ends, card.split.test + card.split.valid)), len(names) - 1)
     cut = {"test": members[:tested], "valid": members[tested:held_out], "train": members[held_out:]}
     return {name: np.concatenate(each) for name, each in cut.items()}
+
+
+def _draw_groups(card: Card, examples: Examples, of: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the groups of some examples in random order: the examples of each, and their share up to its end."""
+    groups = np.array(examples.groups)[of]
+    names = sorted({*groups.tolist()})
+    order = np.random.RandomState(card.split.seed).permutation(len(names))
+    members = [of[groups == names[k]] for k in order]
+    return members, np.cumsum([len(each) for each in members]) / len(of)
+
+
+def _count_up_to(ends: np.ndarray, share: float) -> int:
+    """Return how many groups are drawn until a share is reached, at least one."""
+    return int(np.searchsorted(ends, share, side="left")) + 1
 
 
 def _split_at_random(card: Card, examples: Examples, of: np.ndarray, valid: float, test: float) -> Parts:

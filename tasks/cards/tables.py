@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import Card
-from longwave.tasks.cards.columns import Columns, read_columns
+from longwave.tasks.cards.columns import Columns, cut_number, read_columns
 from longwave.tasks.cards.examples import Examples, count_steps, number_classes
 from longwave.tasks.cards.split import SPLITS, name_split
 
@@ -118,9 +119,12 @@ def _number_stretches(card: Card, values: np.ndarray, times: np.ndarray) -> np.n
 
 
 def _open_columns(card: Card, path: Path, needed: Sequence[str]) -> Columns:
-    table = read_columns(path, card.kind, card.delimiter)
+    table = read_columns(path, card.kind, card.separator)
     roles = [card.time, card.group, card.split.column, *(card.target if card.task != "forecasting" else [])]
-    table.check([*needed, *(name for name in roles if name)])
+    try:
+        table.check([*needed, *(name for name in roles if name)])
+    except DataError as error:
+        raise DataError(f"{error}{_hint_delimiter(card, table)}") from None
     return table
 
 
@@ -168,7 +172,7 @@ def _checked_times(card: Card, table: Columns, rows: Sequence[np.ndarray]) -> np
 
 
 def _match_columns(card: Card, table: Columns, pattern: str) -> list[str]:
-    """Return the columns that match a channel's pattern, in order, except those with another role."""
+    """Return the columns that match a channel's pattern, in the order of steps, except those with another role."""
     other = {
         card.series,
         card.time,
@@ -179,5 +183,25 @@ def _match_columns(card: Card, table: Columns, pattern: str) -> list[str]:
     fits: Callable[[str], bool] = lambda name: name == pattern or fnmatchcase(name, pattern)  # noqa: E731
     matching = [name for name in table.names if name not in other and fits(name)]
     if not matching:
-        raise DataError(f"{table.path}: no column matches {pattern!r}. It has {', '.join(table.names[:12])}.")
-    return matching
+        none = f"{table.path}: no column matches {pattern!r}. It has {', '.join(table.names[:12])}."
+        raise DataError(none + _hint_delimiter(card, table))
+    return _order_steps(matching)
+
+
+def _order_steps(names: list[str]) -> list[str]:
+    """Return columns by the numbers at their ends, if they have the same name otherwise, else as they are.
+
+    Numbers that fall are left so, since lags do, and so are decimals.
+    """
+    stem = cut_number(names[0])
+    if {*map(cut_number, names)} != {stem} or stem in names or re.search(r"\d\.$", stem):
+        return names
+    numbers = {name: int(name.removeprefix(stem)) for name in names}
+    falling = sorted(names, key=numbers.__getitem__, reverse=True)
+    return names if names == falling else sorted(names, key=numbers.__getitem__)
+
+
+def _hint_delimiter(card: Card, table: Columns) -> str:
+    """Return a sentence on the delimiter of a CSV with one column; of another table an empty string."""
+    one = card.kind == "csv" and len(table.names) == 1
+    return " If another sign separates its columns, set delimiter in the card." * one

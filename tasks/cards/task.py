@@ -32,14 +32,14 @@ from longwave.tasks.cards.feed import make_arrays, make_data
 from longwave.tasks.cards.guards import Remark, check_remarks, find_remarks
 from longwave.tasks.cards.reading import read_examples
 from longwave.tasks.cards.split import split_examples
-from longwave.tasks.trivial.constant import Majority, Mean, PersistentTargets
+from longwave.tasks.trivial.constant import Frequencies, Majority, Mean, PersistentTargets
 from longwave.tasks.trivial.forecasts import FORECASTS
 from longwave.tasks.trivial.least_squares import ROUNDING
 from longwave.tasks.trivial.linear import Linear
 from longwave.tasks.trivial.neighbours import Nearest
 from longwave.tasks.trivial.whole import SummaryRidge
 
-READER = "2"
+READER = "3"
 """Bumped when the same files give other inputs or targets."""
 HIDDEN, BATCH, EPOCHS = 32, 32, 30
 RMSE = replace(L2_ERROR, name="rmse", definition="root of the mean squared error over all targets of all test examples")
@@ -72,7 +72,9 @@ class CardFiles(Source):
     @property
     def locations(self) -> list[Path]:
         """Paths from which to read the files."""
-        return [self.folder / name for name in self.needs] if self.folder.exists() else [*self.paths]
+        if all(path.exists() for path in self.paths) or not self.folder.exists():
+            return [*self.paths]
+        return [self.folder / name for name in self.needs]
 
     @property
     def root(self) -> Path:
@@ -105,6 +107,7 @@ def card_task(path: Path) -> TaskSpec:
     files = card_files(card, path)
     one = card.task == "classification"
     every = card.every_step or card.task == "forecasting"
+    steps = card.window or (card.steps and card.steps - (card.horizon or 0))
     metric = METRICS[card.scored]
     if not one and card.normalise == "standard":
         metric = replace(metric, definition=metric.definition + UNIT)
@@ -122,7 +125,7 @@ def card_task(path: Path) -> TaskSpec:
         recipes={"": Recipe(HIDDEN, BATCH, EPOCHS, "Longwave's for data of your own", clip=1.0)},
         source=card.source or ", ".join(files.needs),
         licence=card.licence,
-        length=str(card.window or card.steps or "as in the files"),
+        length=str(steps or "as in the files"),
         lag="not known",
         targets="at every step" if every else "at the last step",
         horizon=card.horizon,
@@ -188,8 +191,13 @@ def _summarise(card: Card) -> str:
 def _baselines(card: Card) -> dict[str, Baseline]:
     if card.task == "classification":
         outputs = len(card.classes)
+        if card.scored == "cross_entropy":  # a predictor of one class is certain, and scores worse than none
+            return {"class frequencies": Frequencies(outputs)}
         blind: dict[str, Baseline] = {"majority": Majority(outputs)}
-        return blind if card.every_step else {**blind, "1-NN": Nearest(outputs)}
+        if card.every_step:
+            return blind
+        ragged = bool(card.lengths) or (card.kind == "ts" and card.steps is None)
+        return {**blind, **({"ridge on summaries": SummaryRidge(outputs)} if ragged else {"1-NN": Nearest(outputs)})}
     if card.task == "regression" and not card.every_step:
         return {"mean": Mean(), "ridge on summaries": SummaryRidge()}
     if card.task == "forecasting" and card.missing != "mask" and len(card.targets) == len(card.channels):

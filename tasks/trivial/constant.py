@@ -1,4 +1,4 @@
-"""Constant predictors and persistence: the most frequent class, the mean, the present value."""
+"""Constant predictors and persistence: the most frequent class, all frequencies, the mean, the present value."""
 
 from __future__ import annotations
 
@@ -37,6 +37,24 @@ class Majority(Predictor):
             counts = torch.bincount(classes.flatten(), minlength=self.outputs)
             logits = torch.nn.functional.one_hot(counts.argmax(), self.outputs).float()
         return Fitted(lambda split: logits.expand(*split.targets.shape, self.outputs), 1)
+
+
+@dataclass(frozen=True)
+class Frequencies(Predictor):
+    """The log of each class's frequency in the training split, with add-one smoothing, as logits.
+
+    Attributes:
+        outputs: Number of classes.
+    """
+
+    outputs: int
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return these logits at every position; it stores one number per class."""
+        classes = data.training(SAMPLE).targets
+        counts = torch.bincount(classes[classes != NO_TARGET], minlength=self.outputs) + 1
+        logits = (counts / counts.sum()).log()
+        return Fitted(lambda split: logits.expand(*split.targets.shape, self.outputs), self.outputs)
 
 
 @dataclass(frozen=True)

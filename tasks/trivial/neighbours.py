@@ -59,7 +59,7 @@ class Neighbours(DelayEmbedded[tuple[int, bool]]):
 
 @dataclass(frozen=True)
 class Nearest(Predictor):
-    """The class of the training sequence at the smallest Euclidean distance, for equal lengths: 1-NN.
+    """The class of the training sequence at the smallest Euclidean distance, shorter ones padded with 0: 1-NN.
 
     Attributes:
         outputs: Logits: one per class, or 1 for two classes.

@@ -106,6 +106,10 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     ),
     "what cannot be allowed": ({"allow": ["noise"]}, "allow.0: Input should be 'duplicates', 'groups' or 'target'"),
     "missing values by luck": ({"missing": "luck"}, "missing: Input should be 'refuse', 'hold' or 'mask', got 'luck'"),
+    "missing values of a .ts file": (
+        {"files": ["data.ts"], "series": None, "time": None, "missing": "hold"},
+        "missing: only valid for a table or an NPZ",
+    ),
     "a file that is not there": (
         {"files": ["gone.csv"], "format": "csv"},
         "gone.csv, which does not exist. If it was ",
@@ -165,6 +169,12 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
     ),
     "no time": (changed(3, 1, "noon"), {}, "row 3, column t: a time must be a number, or a date and time like"),
     "not UTF-8": (GOOD.replace(b"label", b"l\xffbel", 1), {}, "data.csv: it is not a CSV file: 'utf-8' codec can't"),
+    "Latin-1": (GOOD.replace(b"p9", b"p\xe9", 1), {}, "invalid continuation byte. Save it as UTF-8."),
+    "Latin-1 far below": (
+        GOOD * 1000 + b"s9,9,1,1,p\xe9,a\n",
+        {"allow": ["duplicates"]},
+        "invalid UTF8 data. Save it as UTF-8.",
+    ),
     "bytes": (b"\x00" * 100, {}, "data.csv: it is not a CSV file: it contains NUL bytes, which UTF-8 text does not."),
     "no gz": (b"", {"files": ["data.csv.gz"]}, "data.csv.gz: it is empty, but must have a header and rows."),
     "no Parquet": (b"PAR1", {"files": ["data.parquet"]}, "data.parquet: it is not a Parquet file: "),
@@ -177,7 +187,8 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
     "another delimiter": (
         GOOD.replace(b",", b";"),
         {},
-        "there is no column 'id', 'x', 'y', 't', 'label'. It has id;t;x;y;who;label.",
+        "there is no column 'id', 'x', 'y', 't', 'label'. It has id;t;x;y;who;label. If another sign separates its "
+        "columns, set delimiter in the card.",
     ),
     "no word of the split": (
         GOOD,
@@ -188,6 +199,21 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
         csv([[*ROWS[0], "split"], *([*row, "test" if k % 80 < 40 else "train"] for k, row in enumerate(ROWS[1:]))]),
         {**SERIES, "time": None, "horizon": 1, "window": 3, "split": {"by": "column", "column": "split"}},
         "the valid split has none of",
+    ),
+    "a series of which no row is for validation": (
+        csv([[*ROWS[0], "part"], *([*row, "test" if k < 40 else "train"] for k, row in enumerate(ROWS[1:]))]),
+        {**SERIES, "time": None, "horizon": 1, "window": 3, "split": {"by": "column", "column": "part"}},
+        "the valid split has none of 39 examples. Mark some as valid in column part.",
+    ),
+    "a column that names no training": (
+        csv([[*ROWS[0], "part"], *([*row, "test"] for row in ROWS[1:])]),
+        {"split": {"by": "column", "column": "part"}},
+        "the train split has none of 24 examples. Mark some as train in column part.",
+    ),
+    "wide columns with another delimiter": (
+        GOOD.replace(b",", b";"),
+        {**WIDE, "channels": ["q*"], "task": "forecasting", "target": None, "classes": None, "horizon": 1},
+        "It has id;t;x;y;who;label. If another sign separates its columns, set delimiter in the card.",
     ),
     "wide columns by no name": (GOOD, {**WIDE, "channels": ["q*"]}, "data.csv: no column matches 'q*'."),
     "a series too short": (

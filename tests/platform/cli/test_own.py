@@ -140,6 +140,24 @@ def test_a_file_that_was_moved_is_named_and_found_again(
     assert "majority" in say(capsys, "tasks", "my-toy")
 
 
+def test_files_that_are_where_the_card_says_are_read_though_others_were_linked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
+    card = written(tmp_path, csv(ROWS), LONG)
+    say(capsys, "tasks", "add", card)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "data.csv").rename(tmp_path / "there/data.csv")
+    say(capsys, "data", "fetch", "my-toy", "--path", tmp_path / "there")
+    linked = get_task("my-toy").load("").version
+    say(capsys, "tasks", "remove", "my-toy")
+    (tmp_path / "data.csv").write_bytes(csv(long_table(seed=1)))
+    output = say(capsys, "tasks", "add", card)
+    new = get_task("my-toy").load("").version
+    assert new != linked and f"Data {new}" in output
+    assert f" is in {tmp_path}. Licence: " in say(capsys, "data", "fetch", "my-toy")
+
+
 PERIOD = [["date", "demand", "price"], *([f"2024-01-{d:02}", f"{d % 7}.5", f"{d * 3 % 5}"] for d in range(1, 31))]
 WIDE = [["n", *(f"v{k}" for k in range(6)), "class"]]
 WIDE += [[f"{k}", *(f"{k * j % 7 + k}" for j in range(6)), "ab"[k % 2]] for k in range(20)]

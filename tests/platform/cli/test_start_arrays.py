@@ -37,6 +37,11 @@ NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], dict[str, Any]]] = {
         {"inputs": "signals", "channels": ["x0", "x1"], "task": "classification", "target": ["kind"],
          "classes": ["0", "1", "2"]},
     ),
+    "true and false": (
+        {"x": X, "y": np.arange(40) % 2 == 0}, [],
+        {"inputs": "x", "channels": ["x0", "x1"], "task": "classification", "target": ["y"],
+         "classes": ["false", "true"]},
+    ),
     "a value of one channel": (
         {"x": X[..., 0], "target": X[:, 2, 1]}, [],
         {"inputs": "x", "channels": ["x0"], "task": "regression", "target": ["target"]},
@@ -97,6 +102,7 @@ NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
     "two answers": ({"x": X, "a": LABELS, "b": LABELS}, [], "Pass --task classification|regression|forecasting, --tar"),
     "no answer": ({"x": X}, [], "Pass --horizon HORIZON."),
     "whole numbers with points": ({"x": X, "y": np.arange(40) % 2 + 0.0}, [], "Pass --task classification|regression"),
+    "40 whole numbers that may be classes": ({"x": X, "y": np.arange(40)}, [], "Pass --task classification|regression"),
     "no such array": ({"x": X, "y": LABELS}, ["--target", "z"], "there is no array 'z'. It has x, y."),
     "a window": ({"x": X, "y": LABELS}, ["--window", "3"], "window does not apply to this kind of file. Possible:"),
     "a horizon of classes": (
@@ -121,6 +127,15 @@ NOT_NPZS: dict[str, tuple[dict[str, np.ndarray], list[str], str]] = {
         {"x": np.zeros((1200, 2)), "y": np.arange(1200)}, ["--task", "classification"], "too many for classes"
     ),
 }  # fmt: skip
+
+
+def test_an_array_with_channels_first_is_told_to_have_more_channels_than_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "toy.npz", x=X.swapaxes(1, 2), y=LABELS)
+    start(tmp_path / "toy.npz")
+    line = "6 channels of 2 steps: is the array (N, channels, steps)? Make it (N, steps, channels)."
+    assert line in " ".join(capsys.readouterr().out.split())
 
 
 def test_classes_in_bytes_are_read_as_utf8_and_other_bytes_are_escaped(tmp_path: Path) -> None:
@@ -177,6 +192,7 @@ def test_a_ts_file_whose_series_have_classes_can_be_forecast(tmp_path: Path) -> 
     write_ts(tmp_path / "toy.ts", [*EQUAL, *CLASSES], [*X], [*LABELS])
     card = start(tmp_path / "toy.ts", "--horizon", "2")
     assert card["task"] == "forecasting" and "classes" not in card
+    assert get_task("my-toy").length == "4"
     check_same_up_to_scale(fed_examples("my-toy"), [x[:-2] for x in X])
 
 

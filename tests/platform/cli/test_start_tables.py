@@ -198,6 +198,56 @@ def test_what_does_not_repeat_by_row_is_no_series(case: str, tmp_path: Path) -> 
     assert card["layout"] == layout and "series" not in card
 
 
+SENSORS = pd.DataFrame(np.random.default_rng(4).normal(size=(600, 4)), columns=["s1", "s2", "s3", "s4"])
+UNITS = pd.DataFrame({"unit": np.arange(600) // 30, "cycle": np.arange(600) % 30}).join(SENSORS)
+UNITS = UNITS.assign(RUL=np.random.default_rng(6).permutation(600) / 8)
+MONTHS = pd.DataFrame({"year": 1990 + np.arange(240) // 12, "month": np.arange(240) % 12 + 1, "value": range(240)})
+SENSORS.insert(0, "time", range(600))
+NUMBERED: dict[str, tuple[pd.DataFrame, list[str], list[str], dict[str, Any]]] = {
+    "one series": (
+        SENSORS, ["--horizon", "1"], ["--layout", "series", "--window", "8"],
+        {"layout": "series", "time": "time", "channels": ["s1", "s2", "s3", "s4"]},
+    ),
+    "units with cycles of their own": (
+        UNITS, ["--task", "regression", "--target", "RUL"], ["--layout", "long"],
+        {"layout": "long", "series": "unit", "time": "cycle", "channels": ["s1", "s2", "s3", "s4"], "every_step": True},
+    ),
+    "one day of hours in a row": (
+        SENSORS.assign(time=pd.date_range("2024-01-01", periods=600)), ["--horizon", "1"], ["--layout", "wide"],
+        {"layout": "wide", "time": "time", "channels": ["s*"]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NUMBERED)
+def test_whether_numbered_columns_beside_rising_times_are_steps_is_asked(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame, options, more, wanted = NUMBERED[case]
+    frame.to_csv(tmp_path / "toy.csv", index=False)
+    assert "Pass --layout long|wide|series." in refusal(capsys, "start", tmp_path / "toy.csv", *options)
+    card = start(tmp_path / "toy.csv", *options, *more)
+    assert {name: card.get(name) for name in ("series", *wanted)} == {"series": None, **wanted}
+
+
+def test_a_window_says_that_numbered_columns_are_those_of_one_series(tmp_path: Path) -> None:
+    SENSORS.to_csv(tmp_path / "toy.csv", index=False)
+    assert start(tmp_path / "toy.csv", *FORECAST)["layout"] == "series"
+    SENSORS.drop(columns="time").to_csv(tmp_path / "other.csv", index=False)
+    assert main(["start", str(tmp_path / "other.csv"), *FORECAST]) == 0
+
+
+def test_a_year_that_most_rows_share_with_the_next_is_not_taken_as_their_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    MONTHS.to_csv(tmp_path / "toy.csv", index=False)
+    options = ("--window", "12", "--horizon", "1", "--target", "value")
+    message = "times must increase within an example, got 1990 after 1990"
+    assert message in refusal(capsys, "start", tmp_path / "toy.csv", *options, "--time", "year")
+    card = start(tmp_path / "toy.csv", *options)
+    assert (card["layout"], card["target"]) == ("series", ["value"]) and "time" not in card
+
+
 def steps_of(*names: str, **columns: Any) -> pd.DataFrame:
     """Return one row an example, with its steps under these names, labels, and other columns before them."""
     return pd.DataFrame({**columns, **{name: X[:, k, 0] for k, name in enumerate(names)}, "label": LABELS})
@@ -208,6 +258,7 @@ WIDE: dict[str, tuple[pd.DataFrame, str, dict[str, str]]] = {
     "a number for each subject": (steps_of(*V, subject=np.arange(40) // 2), "v*", {"group": "subject"}),
     "two sites, too few to split": (steps_of(*V, site=np.arange(40) % 2), "v*", {}),
     "a year": (steps_of(*V, year=2000 + np.arange(40)), "v*", {"time": "year"}),
+    "a date": (steps_of(*V, date=[f"{d}" for d in pd.date_range("2024-01-01", periods=40)]), "v*", {"time": "date"}),
     "a year that is not always known": (steps_of(*V, year=["", *map(str, range(39))]), "v*", {}),
     "an id and a subject": (
         steps_of(*V, id=range(40), subject=[f"p{k // 4}" for k in range(40)]), "v*",
@@ -253,6 +304,13 @@ def test_a_csv_is_started_whatever_separates_its_columns(
     assert "Inputs: a.\n" in capsys.readouterr().out
 
 
+def test_a_tsv_that_commas_separate_says_so_in_its_card(tmp_path: Path) -> None:
+    for name, sign in {"tabs.tsv": "\t", "commas.tsv": ","}.items():
+        (tmp_path / name[:-4]).mkdir()
+        table().to_csv(tmp_path / name[:-4] / name, index=False, sep=sign)
+        assert start(tmp_path / name[:-4] / name, *FORECAST).get("delimiter", "\t") == sign
+
+
 def bad(values: Any, at: int, value: str) -> list[str]:
     """Return numbers as strings, one of them replaced."""
     return [value if k == at else f"{v:.4f}" for k, v in enumerate(values)]
@@ -287,6 +345,14 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame, tuple[str, ...], str]] = {
     "a window of steps in a row": (
         pd.DataFrame(X[..., 0], columns=[f"v{k}" for k in range(6)]).assign(label=LABELS), ("--window", "3"),
         "window 3 would not be used: only one long series is cut into windows. Leave it out.",
+    ),
+    "a day that is not always known": (
+        steps_of(*V, day=["", *map(str, range(39))]), ("--layout", "wide", "--time", "day"),
+        "time day would not be used: in a table with an example in each row, each needs a time, a number or a date",
+    ),
+    "41 whole numbers that may be classes": (
+        pd.DataFrame(np.arange(246.0).reshape(41, 6), columns=V).assign(label=range(41)), (),
+        "Pass --task classification|regression|forecasting.",
     ),
     "infinity": (table(b=[np.inf, *range(59)]), FORECAST, "row 1, column b: a value must be finite"),
     "one class besides what is missing": (

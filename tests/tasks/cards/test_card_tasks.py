@@ -26,7 +26,11 @@ SIZES = [[*r, "size" if r[0] == "id" else str(len(r[0]) + int(r[0][1:]) ** 2)] f
 SERIES = [["v", "w"], *([f"{math.sin(k / 5):.4f}", f"{math.cos(k / 7):.4f}"] for k in range(600))]
 KINDS: dict[str, tuple[list[list[str]], dict[str, Any], set[str], str]] = {
     "classes": (long_table(30, 12), {}, {"majority", "1-NN"}, "accuracy"),
-    "ragged classes": (RAGGED, {"metric": "cross_entropy"}, {"majority", "1-NN"}, "cross_entropy"),
+    "ragged classes": (RAGGED, {"metric": "cross_entropy"}, {"class frequencies"}, "cross_entropy"),
+    "classes at some steps": (
+        [[*r[:5], "" if r[1] == "3" else r[5]] for r in RAGGED],
+        {"every_step": True, "missing": "mask", "metric": "cross_entropy"}, {"class frequencies"}, "cross_entropy",
+    ),
     "classes at every step": (long_table(30, 12), {"every_step": True, "missing": "mask"}, {"majority"}, "accuracy"),
     "a value": (
         SIZES, {"task": "regression", "target": "size", "classes": None}, {"mean", "ridge on summaries"}, "rmse"
@@ -65,6 +69,29 @@ def test_trivial_predictors_of_every_kind_have_a_score(
     assert again.version == data.version
     if kind == "one long series":
         assert scores["AR(8)"] < scores["persistence"] / 3
+
+
+def test_a_guess_by_frequencies_costs_what_it_does_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
+    spec = card_task(written(tmp_path, csv(long_table(40, classes="aaab")), LONG, metric="cross_entropy"))
+    data: Data[Any] = spec.load("")
+    train, test = (np.bincount(split.targets.numpy(), minlength=2) for split in (data.training(0), data.test))
+    wanted = -(test * np.log((train + 1) / (train.sum() + 2))).sum() / test.sum()
+    scores = spec.trivial(data)
+    assert scores["class frequencies"] == pytest.approx(wanted, rel=1e-6) and scores["class frequencies"] < math.log(2)
+    assert spec.chance_at("", scores) == scores["class frequencies"]
+
+
+def test_of_examples_of_unequal_length_summaries_are_compared_not_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
+    x, n = np.random.default_rng(0).normal(size=(40, 6, 2)), np.arange(40) % 3 + 4
+    np.savez(tmp_path / "data.npz", inputs=x, n=n, label=np.array(["a", "b"])[np.arange(40) % 2])
+    card = {**LONG, "files": ["data.npz"], "series": None, "time": None}
+    for lengths, trivial in {"n": "ridge on summaries", None: "1-NN"}.items():
+        spec = card_task(written(tmp_path, (tmp_path / "data.npz").read_bytes(), card, lengths=lengths))
+        assert spec.trivial(spec.load("")).keys() == {"majority", trivial}
 
 
 @pytest.mark.parametrize("kind", KINDS)

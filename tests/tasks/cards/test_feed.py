@@ -116,6 +116,27 @@ def test_a_wide_table_feeds_what_a_long_one_feeds(tmp_path: Path) -> None:
     assert one.version == other.version
 
 
+def test_steps_are_in_the_order_of_their_numbers_but_for_lags(tmp_path: Path) -> None:
+    values = np.random.default_rng(2).normal(size=(24, 12))
+    card = {**LONG, "layout": "wide", "series": None, "time": None, "channels": ["t*"]}
+
+    def fed(order: list[int]) -> torch.Tensor:
+        rows = [[repr(v) for v in row] + ["ab"[k % 2]] for k, row in enumerate(values[:, order].tolist())]
+        path = written(tmp_path, csv([[*(f"t{k}" for k in order), "label"], *rows]), card)
+        return load_with_remarks(path)[0].test.inputs
+
+    steps = [*range(12)]
+    assert torch.equal(fed(sorted(steps, key=str)), fed(steps))
+    assert torch.equal(fed(steps[::-1]), fed(steps).flip(1))
+
+
+def test_a_tsv_needs_no_delimiter(tmp_path: Path) -> None:
+    one, _ = load_with_remarks(written(tmp_path, csv(long_table()), LONG))
+    tabs = csv(long_table()).replace(b",", b"\t")
+    other, _ = load_with_remarks(written(tmp_path, tabs, {**LONG, "files": ["data.tsv"]}))
+    assert one.version == other.version
+
+
 def test_an_npz_and_a_ts_file_feed_what_a_long_table_feeds(tmp_path: Path) -> None:
     rows = long_table()
     every = np.stack([*by_hand(rows, ["x", "y"]).values()])

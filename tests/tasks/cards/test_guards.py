@@ -115,6 +115,20 @@ def test_a_leak_is_refused_unless_it_is_allowed_and_then_told(case: str, tmp_pat
     assert any(r.rule == rule and text in r.text and not r.refused for r in remarks)
 
 
+def test_validation_is_drawn_from_training_in_whole_groups(tmp_path: Path) -> None:
+    rows = long_table()
+    marked = [[*rows[0], "part"], *([*row, "test" if row[4] in ("p0", "p1") else "train"] for row in rows[1:])]
+    card = {**LONG, "group": "who", "split": {"by": "column", "column": "part", "valid": 0.3}}
+    data, remarks = load_with_remarks(written(tmp_path, csv(marked), card))
+    assert remarks == [] and (len(data.training(0)), len(data.valid), len(data.test)) == (14, 6, 4)
+
+
+def test_a_random_split_of_groups_is_told_how_to_keep_them_apart(tmp_path: Path) -> None:
+    path = written(tmp_path, csv(long_table()), LONG, group="who")
+    with pytest.raises(DataError, match='; split.by = "group" avoids that. If this is intended, set allow = '):
+        load_with_remarks(path)
+
+
 def test_data_without_a_leak_are_told_nothing_of(tmp_path: Path) -> None:
     assert load_with_remarks(written(tmp_path, csv(long_table()), LONG))[1] == []
     apart = written(tmp_path, csv(long_table()), LONG, group="who", split={"by": "group"})
@@ -136,6 +150,10 @@ def test_a_class_that_is_not_tested_is_told_and_one_that_is_not_trained_refused(
     assert [r.text for r in remarks] == [
         "No example of the valid split belongs to the class a.", "No example of the test split belongs to the class b.",
     ]  # fmt: skip
+    names = [f"c{k}" for k in range(9)]
+    more = written(tmp_path, csv(long_table()), LONG, classes=["a", "b", *names])
+    with pytest.raises(DataError, match=r"belongs to the class c0, c1, c2, c3, c4, \.\.\.\.$"):
+        load_with_remarks(more)
     few = [
         [*rows[0], "split"],
         *([*r, "train" if r[5] == "a" else "test" if int(r[0][1:]) % 4 == 1 else "valid"] for r in rows[1:]),

@@ -90,8 +90,7 @@ class Blocks(SequenceLayer[NoWeights]):
             input_size, hidden_size, batch_first=batch_first, members=members, t_max=t_max, **block_settings
         )
         self.cells = nn.ModuleList(
-            cell(self._width, hidden_size, members=members, t_max=t_max, **unshared(settings))
-            for _ in range(self.depth)
+            cell(self._width, hidden_size, members=members, t_max=t_max, **settings) for _ in range(self.depth)
         )
         self.reset_parameters()
 
@@ -258,9 +257,3 @@ class Blocks(SequenceLayer[NoWeights]):
             self.get_buffer(f"seen{k}").fill_(1.0)
         mean, variance = updated if self.norm == "running" else of_batch
         return mean, variance
-
-
-def unshared(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings for one of several cells, with untrained tensors copied, so that no two cells share one."""
-    untrained = {n for n, v in settings.items() if isinstance(v, Tensor) and not isinstance(v, nn.Parameter)}
-    return {n: v.clone() if n in untrained else v for n, v in settings.items()}

@@ -72,12 +72,12 @@ def hyper_tensor(param: Param, value: Any, lead: tuple[int, ...]) -> Tensor:
 
     Args:
         param: Its declaration.
-        value: A number, one per member, or a real tensor, which is kept; a ``nn.Parameter`` must have the shape
-        already.
+        value: A number, one per member, or a real tensor. One that is trained is kept, so that all layers share it; a
+        ``nn.Parameter`` must have the shape already.
         lead: The shape.
 
     Raises:
-        ValueError: Another shape, or a number that is not valid.
+        ValueError: Another shape, a number that is not valid, or a whole number that would have to be trained.
     """
     try:
         tensor = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
@@ -90,4 +90,10 @@ def hyper_tensor(param: Param, value: Any, lead: tuple[int, ...]) -> Tensor:
         raise ValueError(f"{param.name} must be {expected}, got shape {tuple(tensor.shape)}.")
     for number in tensor.detach().flatten().tolist():
         param.check(number)
-    return tensor if tensor.shape == lead else tensor.expand(lead).clone()
+    trained = tensor.requires_grad or isinstance(tensor, nn.Parameter)
+    if trained and param.whole:
+        rule, got = f"{param.rule}, which is not trained", f"a {type(tensor).__name__} of {tensor.tolist()}"
+        raise ValueError(f"{param.symbol} ({param.name}) must be {rule}, got {got}. Give a plain number.")
+    if not tensor.is_floating_point():
+        tensor = tensor.to(torch.get_default_dtype())
+    return tensor if trained and tensor.shape == lead else tensor.expand(lead).clone()

@@ -41,7 +41,7 @@ class GraphModule(LoneModule):
             ValueError: Another shape or dtype, or an edge without a node.
         """
         self._check(x, edges)
-        if not (torch.is_autocast_enabled(x.device.type) and self.layer.dtype == torch.float32):
+        if not self._leaves_autocast(x.device.type):
             return self._through_layer(x, edges)
         with torch.autocast(x.device.type, enabled=False):
             outputs = self._through_layer(x.float(), edges)
@@ -55,7 +55,7 @@ class GraphModule(LoneModule):
         return outputs.squeeze(0)
 
     def _check(self, x: Tensor, edges: Tensor) -> None:
-        """Raise ValueError where nodes or edges have another shape, or edges another dtype, than the layer needs."""
+        """Raise ValueError where nodes or edges have another form than the layer needs, or an edge has no node."""
         name = type(self).__name__
         if not isinstance(x, Tensor) or x.ndim != 2 or x.shape[-1] != self.inputs or 0 in x.shape:
             got = f"{tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
@@ -64,3 +64,6 @@ class GraphModule(LoneModule):
         if not whole or edges.ndim != 2 or edges.shape[0] != 2:
             got = f"{edges.dtype} {tuple(edges.shape)}" if isinstance(edges, Tensor) else type(edges).__name__
             raise ValueError(f"{name}: edges must be (2, E), of torch.int64, got {got}.")
+        outside = edges[(edges < 0) | (edges >= len(x))]
+        if len(outside):
+            raise ValueError(f"{name}: edges must join nodes 0 to {len(x) - 1}, got {int(outside[0])}.")

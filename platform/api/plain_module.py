@@ -22,8 +22,9 @@ Hyper = float | Tensor
 class LoneModule(nn.Module):
     """A layer of Longwave for one model. Subclasses, one per layer, are made by ``make_module``.
 
-    Every given argument is an attribute, and ``repr`` shows it. Weights are drawn by torch's global generator
-    (``torch.manual_seed``); they are in ``layer``, like equation, initialisation and ranges.
+    Sizes, and the layer's own hyper-parameters and options, are attributes; ``repr`` is a call that creates such a
+    module. Weights are drawn by torch's global generator (``torch.manual_seed``); they are in ``layer``, like equation,
+    initialisation and ranges.
 
     Args:
         inputs, hidden: Input features p, and hidden size d.
@@ -81,7 +82,8 @@ class LoneModule(nn.Module):
 
     def chosen(self) -> dict[str, OptionValue | float]:
         """Return every hyper-parameter and option in effect, by name, as arguments of ``LAYER``."""
-        numbers = {p.name: getattr(self, p.name) for p in self.LAYER.PARAMS if getattr(self, p.name) is not None}
+        stored = {p.name: getattr(self.cell, p.name, None) for p in self.LAYER.PARAMS}
+        numbers = {name: shortest_number(number) for name, number in stored.items() if number is not None}
         options = {name: getattr(self, name) for name in self.LAYER.OPTIONS}
         return numbers | options | ({"t_max": self.layer.t_max} if self.layer.t_max > 1 else {})
 
@@ -97,9 +99,9 @@ class LoneModule(nn.Module):
                 continue
             if current.is_meta or saved.is_meta:  # there is no number to compare
                 continue
-            rounding = max(torch.finfo(number.dtype).eps for number in (current, saved))
-            if not torch.allclose(current.double(), saved.double(), rtol=max(rounding, 1e-6), atol=0):
-                current_text, saved_text = (f"{number.flatten()[0].item():.6g}" for number in (current, saved))
+            rounding = [torch.finfo(number.dtype).eps for number in (current, saved) if number.is_floating_point()]
+            if not torch.allclose(current.double(), saved.double(), rtol=max(1e-6, *rounding), atol=0):
+                current_text, saved_text = (_text_of(shortest_number(number)) for number in (current, saved))
                 difference = f"{name} is {current_text}, and {saved_text} in the weights"
                 error_msgs.append(f"{type(self).__name__}: {difference}. Make the layer with {name}={saved_text}.")
         super()._load_from_state_dict(
@@ -108,5 +110,24 @@ class LoneModule(nn.Module):
 
     def __repr__(self) -> str:
         """Return the call that creates such a module."""
-        choices = [f"{k}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for k, v in self.chosen().items()]
+        choices = [f"{name}={_text_of(value)}" for name, value in self.chosen().items()]
         return f"{type(self).__name__}({', '.join([str(self.inputs), str(self.hidden), *choices])})"
+
+    def _leaves_autocast(self, device_type: str) -> bool:
+        """Return whether autocast is on, and would change the precision of the weights."""
+        available = torch.amp.is_autocast_available(device_type)  # not on the device "meta", for one
+        return available and torch.is_autocast_enabled(device_type) and self.layer.dtype == torch.float32
+
+
+def shortest_number(number: Tensor) -> float:
+    """Return the float with the fewest digits that equals the first number in its dtype: 0.1 in each of them."""
+    exact: float = number.flatten()[0].item()
+    rounded = (float(f"{exact:.{digits}g}") for digits in range(1, 18))
+    return next(
+        (near for near in rounded if torch.tensor(near, dtype=torch.float64).to(number.dtype).item() == exact), exact
+    )
+
+
+def _text_of(value: OptionValue | float) -> str:
+    """Return a value as in a call, whole numbers without ``.0``."""
+    return repr(value).removesuffix(".0")

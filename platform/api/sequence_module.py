@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import torch
@@ -10,15 +11,24 @@ from torch import Tensor, nn
 from torch._compile import _disable_dynamo
 from torch.nn.utils.rnn import PackedSequence
 
-from longwave.models.base.block import KEEP, Blocks, unshared
+from longwave.models.base.block import KEEP, Blocks
 from longwave.models.base.block_options import OPTIONS, check_block
 from longwave.models.base.layer import Layer, State
 from longwave.models.base.param import whole_number
 from longwave.models.base.ragged import checked_lengths, ends_of, packed_as, reversed_in_time, run_ragged, unpacked
-from longwave.platform.api.plain_module import LoneModule
+from longwave.platform.api.plain_module import LoneModule, shortest_number
 
 Only = Literal["outputs", "last"]
 """Values of ``only``, for modules that do not return the state."""
+NOT_SHOWN: Mapping[str, Any] = {
+    "num_layers": 1,
+    "bidirectional": False,
+    "only": None,
+    "width": None,
+    "dropout": None,
+    "conv": 0,
+}
+"""Values that change nothing, and are not shown."""
 
 
 class SequenceModule(LoneModule):
@@ -73,7 +83,7 @@ class SequenceModule(LoneModule):
         self.only, in_blocks = arguments.pop("only", None), arguments.get("block", "none") != "none"
         if self.only not in (None, *get_args(Only)):
             raise ValueError(f"{name}: only must be outputs or last, got {self.only!r}.")
-        if self.bidirectional not in (False, True):
+        if not isinstance(self.bidirectional, bool):
             raise ValueError(f"{name}: bidirectional must be True or False, got {self.bidirectional!r}.")
         if stacks and self.num_layers > 1:
             raise ValueError(f"{name} stacks layers itself: give layers={self.num_layers}, not num_layers.")
@@ -85,16 +95,17 @@ class SequenceModule(LoneModule):
             return Blocks(self.LAYER, inputs, hidden, **sizes, **arguments)  # type: ignore[arg-type]
         of_blocks = {n: arguments.pop(n) for n in OPTIONS if n in arguments and n not in self.LAYER.OPTIONS}
         check_block(of_blocks, arguments.pop("width", None))
-        self.between = 0.0 if _has_dropout(self.LAYER) else float(arguments.pop("dropout", 0.0))
+        rate = 0.0 if _has_dropout(self.LAYER) else arguments.pop("dropout", 0.0)
+        if not isinstance(rate, Real) or isinstance(rate, bool):
+            raise ValueError(f"{name}: dropout must be a number, got {rate!r}.")
+        self.between = float(rate)
         if not 0 <= self.between < 1 or (self.between and self.num_layers == 1):
             rule = "at least 0 and below 1, between layers: with num_layers of 2 or more"
             raise ValueError(f"{name}: dropout must be {rule}, got {self.between:g} with num_layers={self.num_layers}.")
         directions = 2 if self.bidirectional else 1
         make_cell, cells, features = super()._make_layer, list[Layer[Any]](), inputs
         for _ in range(self.num_layers):
-            cells += [
-                make_cell(features, hidden, unshared(arguments) if cells else arguments) for _ in range(directions)
-            ]
+            cells += [make_cell(features, hidden, arguments) for _ in range(directions)]
             features = directions * cells[-1].output_size
         self.more = nn.ModuleList(cells[1:])
         return cells[0]
@@ -120,10 +131,11 @@ class SequenceModule(LoneModule):
             in_effect |= {name: getattr(self.layer, name) for name in ("block", "norm", "nonlinearity", "glu", "conv")}
             in_effect["width"] = self.outputs if self.outputs != self.hidden else None
             rate = getattr(self.layer, "dropout", None)
-            in_effect["dropout"] = rate.item() if isinstance(rate, Tensor) else None
+            in_effect["dropout"] = shortest_number(rate) if isinstance(rate, Tensor) else None
         elif self.between:
             in_effect["dropout"] = self.between
-        return super().chosen() | {name: value for name, value in in_effect.items() if value not in (1, False, None)}
+        shown = {name: value for name, value in in_effect.items() if name not in NOT_SHOWN or value != NOT_SHOWN[name]}
+        return super().chosen() | shown
 
     def forward(
         self, x: Tensor | PackedSequence, state: State | None = None, lengths: Tensor | Sequence[int] | None = None
@@ -150,6 +162,9 @@ class SequenceModule(LoneModule):
             outputs, last = self._run(padded, state, checked_lengths(sizes, padded))
             packed = outputs if self.only == "last" else packed_as(outputs, x)
             return packed if self.only else (packed, last)
+        if lengths is not None and (not isinstance(x, Tensor) or x.ndim != 3):
+            got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise ValueError(f"{type(self).__name__}: with lengths, x must be (B, T, {self.inputs}), got {got}.")
         if unbatched := isinstance(x, Tensor) and x.ndim == 2 and lengths is None:
             x, state = x.unsqueeze(0), change_state(state, lambda s: s.unsqueeze(0))
         outputs, last = self._run(x, state, None if lengths is None else checked_lengths(lengths, x))
@@ -187,7 +202,7 @@ class SequenceModule(LoneModule):
     def _run(self, x: Tensor, state: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
         """Return outputs (B, T, ·), or (B, ·) of last steps, and last states, under autocast as in the class."""
         device_type = x.device.type if isinstance(x, Tensor) else "cpu"
-        if not (torch.is_autocast_enabled(device_type) and self.layer.dtype == torch.float32):
+        if not self._leaves_autocast(device_type):
             return self._through_layers(x, state, lengths)
         with torch.autocast(device_type, enabled=False):
             outputs, last = self._through_layers(x.float(), change_state(state, Tensor.float), lengths)

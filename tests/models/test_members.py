@@ -109,12 +109,18 @@ def test_a_hyper_parameter_left_out_counts_as_its_default(spec: ModelSpec, optio
 
 
 @all_params
-def test_a_learned_hyper_parameter_gets_a_gradient(spec: ModelSpec, options: Options, param: Param) -> None:
+def test_a_learned_hyper_parameter_gets_a_gradient_and_a_whole_one_is_refused(
+    spec: ModelSpec, options: Options, param: Param
+) -> None:
     learned = nn.Parameter(torch.tensor([value(param, 0.6), value(param, 0.9)], dtype=FLOAT64))
+    if param.whole:  # a number of steps
+        with pytest.raises(ValueError, match="which is not trained, got a Parameter"):
+            layer_of(spec, options, members=2, **{param.name: learned})
+        return
     layer = layer_of(spec, options, members=2, **{param.name: learned})
     assert dict(layer.named_parameters())[param.name] is learned
     layer(normal(2, 5, 6, 2))[0].sum().backward()
-    if param.whole or param.name == "sigma":  # a number of steps, and what acts on the start only
+    if param.name == "sigma":  # what acts on the start only
         assert learned.grad is None
     elif param.name != "dropout":
         assert learned.grad is not None and (learned.grad != 0).all() and learned.grad.isfinite().all()

@@ -160,6 +160,8 @@ def test_under_autocast_a_graphs_layer_computes_in_its_weights_precision(kind: t
         ([[0.0, 1.0]], EDGES, r"^GCN: x must be nodes \(V, 2\) and not empty, got list\.$"),
         (torch.zeros(4, 2), EDGES.mT, r"^GCN: edges must be \(2, E\), of torch.int64, got torch.int64 \(4, 2\)\.$"),
         (torch.zeros(4, 2), EDGES.float(), r"^GCN: edges must be .* got torch.float32 \(2, 4\)\.$"),
+        (torch.zeros(4, 2), torch.tensor([[0, 1, 4], [1, 0, 4]]), r"^GCN: edges must join nodes 0 to 3, got 4\.$"),
+        (torch.zeros(4, 2), torch.tensor([[0, -1], [1, 0]]), r"^GCN: edges must join nodes 0 to 3, got -1\.$"),
         (torch.zeros(4, 2), EDGES.tolist(), r"^GCN: edges must be \(2, E\), of torch.int64, got list\.$"),
     ],
 )
@@ -187,6 +189,19 @@ def test_a_number_given_as_a_parameter_is_trained() -> None:
     assert dt.grad is not None and dt.grad != 0
 
 
+def test_a_number_given_as_a_tensor_is_copied_for_each_layer_unless_it_is_trained() -> None:
+    for more in ({}, {"block": "pre"}):
+        dt = torch.tensor(0.5)
+        lem = lw.LEM(1, 8, dt=dt, num_layers=2, **more)
+        dt.fill_(0.1)
+        assert [t.item() for name, t in lem.named_buffers() if name.endswith("dt")] == [0.5, 0.5]
+        trained = torch.tensor(0.5, requires_grad=True)
+        lem = lw.LEM(1, 8, dt=trained, num_layers=2, **more)
+        assert all(t is trained for name, t in lem.named_buffers(remove_duplicate=False) if name.endswith("dt"))
+        lem(sequences(features=1).float())[0].sum().backward()
+        assert trained.grad is not None and trained.grad != 0
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -196,6 +211,11 @@ def test_a_number_given_as_a_parameter_is_trained() -> None:
         (lambda: lw.CoRNN(1, 4, dt=0.1, gamma=1.0), r"CoRNN: ε \(epsilon\) must be given\."),
         (lambda: lw.LEM(1, 4, dt=-1.0), r"LEM: Δt \(dt\) must be a finite number > 0, got -1\.0\."),
         (lambda: lw.LEM(1, 4, start="chron"), r"LEM: start must be one of uniform, chrono, got 'chron'\."),
+        (
+            lambda: lw.TauGRU(1, 4, tau=torch.nn.Parameter(torch.tensor(3.0))),
+            r"^TauGRU: τ \(tau\) must be a whole .*, which is not trained, got a Parameter of 3\.0\. Give a plain num",
+        ),
+        (lambda: lw.TauGRU(1, 4, tau=torch.tensor(3.0, requires_grad=True)), "not trained, got a Tensor of 3.0"),
         (lambda: lw.LEM(0, 4), "LEM: inputs must be at least 1, got 0"),
         (lambda: lw.LEM(1, 4)(torch.zeros(5)), r"LEM: x must be \(B, T, 1\) and not empty, got \(5,\)"),
         (lambda: lw.LEM(1, 4).step(torch.zeros(5, 2, 1)), r"LEM: a step must be a tensor \(B, 1\), got \(5, 2, 1\)"),

@@ -174,6 +174,59 @@ def test_weights_of_another_time_step_are_refused_and_those_of_the_same_are_load
     trained = lw.LEM(3, 8, dt=nn.Parameter(torch.tensor(0.5)))
     trained.load_state_dict(lw.LEM(3, 8, dt=nn.Parameter(torch.tensor(0.1))).state_dict())
     assert trained.dt == pytest.approx(0.1)
+    with pytest.raises(
+        RuntimeError, match=r"dt is 0.5, and 0.12345679 in the weights. Make the layer with dt=0.12345679"
+    ):
+        lw.LEM(3, 8, dt=0.5).load_state_dict(lw.LEM(3, 8, dt=0.123456789).float().state_dict())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    ("chosen", "shown"),
+    [
+        ({"num_layers": 2, "bidirectional": True, "dropout": 0.1, "only": "last"}, ["bidirectional=True"]),
+        ({"block": "pre", "width": 1, "conv": 2}, ["width=1", "conv=2"]),
+        ({"block": "pre", "dropout": 0.0}, ["dropout=0"]),
+        ({"block": "pre", "dropout": 0.3}, ["dropout=0.3"]),
+        ({"dt": 0.123456789}, []),
+        ({"dt": 1 / 3}, []),
+        ({"dt": 20.0}, ["dt=20"]),
+    ],
+    ids=str,
+)
+def test_what_is_printed_makes_a_module_that_takes_the_weights(
+    chosen: dict[str, Any], shown: list[str], dtype: torch.dtype
+) -> None:
+    module = lw.LEM(3, 8, **{"dt": 0.3, **chosen}).to(dtype)
+    again = eval(repr(module), {"LEM": lw.LEM})
+    again.load_state_dict(module.state_dict())
+    assert repr(again.to(dtype)) == repr(module) and set(shown) <= set(repr(module)[:-1].split(", "))
+
+
+def test_a_printed_number_has_the_fewest_digits_that_say_it_in_its_dtype() -> None:
+    printed = {
+        torch.float64: "0.123456789",
+        torch.float32: "0.12345679",
+        torch.float16: "0.1235",
+        torch.bfloat16: "0.1235",
+    }
+    for dtype, text in printed.items():
+        assert repr(lw.LEM(3, 8, dt=0.123456789).to(dtype)).startswith(f"LEM(3, 8, dt={text}, ")
+
+
+def test_weights_of_a_layer_whose_numbers_are_whole_tensors_are_loaded() -> None:
+    lem, tau = (lambda: lw.LEM(1, 8, dt=torch.tensor(1))), (lambda: lw.TauGRU(1, 8, tau=torch.tensor(3)))
+    for make in (lem, tau):
+        made_once = make()
+        make().load_state_dict(made_once.state_dict())
+        numbers = [t for name, t in made_once.named_buffers() if name in ("layer.dt", "layer.tau")]
+        assert [t.dtype for t in numbers] == [torch.float32]
+    lem().load_state_dict({**lem().state_dict(), "layer.dt": torch.tensor(1)})
+
+
+def test_on_the_device_meta_which_has_no_autocast_a_layer_gives_the_shapes_alone() -> None:
+    outputs, state = lw.GRU(1, 8).to("meta")(torch.empty(2, 3, 1, device="meta"))
+    assert outputs.is_meta and outputs.shape == (2, 3, 8) and state[0].shape == (2, 8)
 
 
 def test_autocast_takes_and_gives_what_torch_s_lstm_does_and_computes_in_the_weights_precision() -> None:
@@ -249,6 +302,9 @@ def test_a_compiled_model_runs_the_layer_as_it_is_at_once_and_warns_no_more_than
         (lambda: lw.LEM(3, 8, dt=0.5, block="pre", width=7.5), "Blocks: width must be a whole number, got 7.5"),
         (lambda: lw.LEM(3, 8, dt=0.5, bidirectional="no"), "LEM: bidirectional must be True or False, got 'no'"),
         (lambda: lw.LEM(3, 8, dt=0.5, dropout=0.1), "LEM: dropout must be at least 0 and below 1, between layers"),
+        (lambda: lw.LEM(3, 8, dt=0.5, bidirectional=1), "LEM: bidirectional must be True or False, got 1"),
+        (lambda: lw.LEM(3, 8, dt=0.5, num_layers=2, dropout="0.1"), "LEM: dropout must be a number, got '0.1'"),
+        (lambda: lw.LEM(3, 8, dt=0.5, num_layers=2, dropout=False), "LEM: dropout must be a number, got False"),
         (lambda: lw.LEM(3, 8, dt=0.5, norm="rms"), 'norm rms has no effect without a block. Set block = "pre"'),
         (lambda: lw.LEM(3, 8, dt=0.5, only="all"), "LEM: only must be outputs or last, got 'all'"),
         (lambda: lw.LEM(3, 8, dt=0.5, block="pre", bidirectional=True), "block is causal: leave bidirectional"),
@@ -258,6 +314,8 @@ def test_a_compiled_model_runs_the_layer_as_it_is_at_once_and_warns_no_more_than
         (lambda: made(lw.LSTM)(X, lengths=[6, 2, 5, 0]), "lengths must be 4 whole numbers from 1 to 6"),
         (lambda: made(lw.LSTM)(X, lengths="abcd"), "lengths must be 4 whole numbers from 1 to 6, got 'abcd'"),
         (lambda: made(lw.LSTM)(X, lengths=[[6], [2, 5]]), r"lengths must be 4 .* 1 to 6, got \[\[6\], \[2, 5\]\]"),
+        (lambda: made(lw.LSTM)(X[0], lengths=[3]), r"LSTM: with lengths, x must be \(B, T, 3\), got \(6, 3\)\."),
+        (lambda: made(lw.LSTM)([X], lengths=[3]), r"LSTM: with lengths, x must be \(B, T, 3\), got list\."),
         (lambda: made(lw.LSTM, num_layers=2)(X, (X, X)), "LSTM: state must be 4 tensors, .* of each layer"),
         (
             lambda: made(lw.LEM, block="pre", norm="batch").train()(X, lengths=LENGTHS),

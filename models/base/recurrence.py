@@ -45,7 +45,7 @@ class Recurrence(Fusable[W], Generic[W]):
             raise Unsupported(f"a state that does not consist of vectors of d = {d} numbers")
 
         def step(u: tuple[Tensor, ...], state: State, late: Tensor, w: W) -> State:
-            return self._stepped(u, state, w)
+            return self._checked_step(u, state, w)
 
         return Recurrent(self.drive, step, len(self.STATE), d, inputs, outputs=self.OUTPUTS)
 
@@ -68,11 +68,11 @@ class Recurrence(Fusable[W], Generic[W]):
         """Return the output after each step, (M, T, B, OUTPUTS d), and the last state."""
         outputs = []
         for u in zip(*(part.unbind(1) for part in drive), strict=True):
-            state = self._stepped(u, state, w)
+            state = self._checked_step(u, state, w)
             outputs.append(self._output(state))
         return torch.stack(outputs, 1), state
 
-    def _stepped(self, u: tuple[Tensor, ...], state: State, w: W) -> State:
+    def _checked_step(self, u: tuple[Tensor, ...], state: State, w: W) -> State:
         """Return the result of ``step``.
 
         Raises:

@@ -21,7 +21,7 @@ from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import home
 from longwave.platform.plugins.plugin import OWN
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.draft import content_with, read_draft
+from longwave.tasks.cards.draft import fill_content, read_draft
 from longwave.tasks.cards.guess import FEW
 from longwave.tasks.cards.write import to_toml
 
@@ -117,7 +117,7 @@ def _texts_of(
     if open_:
         missing = ", ".join(f"{q.name}={' or '.join(map(repr, q.choices)) or '...'}" for q in open_)
         raise ConfigError(f"The names {', '.join(draft.names[:12])} do not determine the layout. Give {missing}.")
-    content = content_with(draft, answers, settled, channels)
+    content = fill_content(draft, answers, settled, channels)
     return to_toml(content), sweep_text(card.stem, settings, sweep_file)
 
 

@@ -111,7 +111,7 @@ def over_all(overview: Overview) -> str:
         why = f"that takes {requirement}" if separating else "none of these boards separates"
         return f"{counts} No model is ranked over all boards: {why}."
     best = [(title, rank) for title, rank in ranked if rank.value == ranked[0][1].value]
-    sure = f"; {_overlaps(ranked, len(best))}" if len(best) < len(ranked) else ""
+    sure = f"; {_describe_overlap(ranked, len(best))}" if len(best) < len(ranked) else ""
     titles = dict(zip(map(named, overview.tasks), overview.titles, strict=True))
     if len(counted) == 1:
         boards = f"the one separating board{' that counts' * (len(separating) > 1)}, {overview.titles[0]}"
@@ -131,7 +131,7 @@ def over_all(overview: Overview) -> str:
     return f"{counts} {first}{sure}.{''.join(scored)}"
 
 
-def _overlaps(ranked: Sequence[tuple[str, Estimate]], best: int) -> str:
+def _describe_overlap(ranked: Sequence[tuple[str, Estimate]], best: int) -> str:
     """Return which of the ranked models, by title, may have the rank of the first ``best``, which share the lead."""
     reaches = [rank.high or 0.0 for _, rank in ranked[:best]]
     overlap_all, overlap_one = (

@@ -26,7 +26,7 @@ from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.run.estimate import estimate_sweep
 from longwave.tasks.cards.card import ENDINGS
-from longwave.tasks.cards.draft import content_with, read_draft, split_ending
+from longwave.tasks.cards.draft import fill_content, read_draft, split_ending
 from longwave.tasks.cards.write import to_toml
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _ask_content(file: Path, draft: Draft, arguments: Mapping[str, str], channel
     while True:
         roles, open_ = draft.guess_roles(answers)
         if not open_:
-            return content_with(draft, answers, roles, channels)
+            return fill_content(draft, answers, roles, channels)
         if not sys.stdin.isatty():
             options = ", ".join(f"--{q.name} {'|'.join(q.choices) or q.name.upper()}" for q in open_)
             raise ConfigError(f"{file}: its content does not say everything that the task needs. Pass {options}.")

@@ -115,7 +115,7 @@ def _shown_tasks(overview: Overview, saturated: bool) -> int:
 def _cell_ranks(cells: Sequence[Row | None]) -> list[str]:
     """Return the rank of each median among the ranked rows of a board: ``3``, ``3†``; a dash if no seed ended."""
     sign = direction(next(cell.goal for cell in cells if cell))
-    ranked = [_error(cell, sign) for cell in cells if cell and not cell.untrusted]
+    ranked = [_error_of(cell, sign) for cell in cells if cell and not cell.untrusted]
     texts = []
     for cell in cells:
         if not cell or not cell.seed_count:
@@ -123,12 +123,12 @@ def _cell_ranks(cells: Sequence[Row | None]) -> list[str]:
         elif cell.untrusted:
             texts.append(UNTRUSTED)
         else:
-            better = sum(error < _error(cell, sign) for error in ranked)
+            better = sum(error < _error_of(cell, sign) for error in ranked)
             texts.append(f"{1 + better}{WORSE * bool(cell.loses_to)}")
     return texts
 
 
-def _error(cell: Row, sign: int) -> float:
+def _error_of(cell: Row, sign: int) -> float:
     """Return a cell's median with the sign of an error, infinite without one."""
     return math.inf if cell.median is None else -sign * cell.median
 
@@ -153,7 +153,7 @@ def overview_table(
         word = "" if separated.word == "separates" else f" ({separated.word})"
         head.append(f"{title}{word}" + (f", × {power_text(power)}" if power else ""))
     lines = [
-        (line.title, *_score_cells(line), *(_median(line.cells[k], powers[k], not pasted) for k in range(shown)))
+        (line.title, *_score_cells(line), *(_median_text(line.cells[k], powers[k], not pasted) for k in range(shown)))
         for line in overview.lines
     ]
     bold = frozenset(
@@ -183,7 +183,7 @@ def overview_table(
     return Table(title, head, lines, "", bold, records, answer=overall, prose=frozenset({0, 1}), notes=notes)
 
 
-def _median(cell: Row | None, power: int, intervals: bool) -> str:
+def _median_text(cell: Row | None, power: int, intervals: bool) -> str:
     """Return the median of a cell, or its state; an untrusted one is said to be so."""
     return median_cell(cell, power, intervals) + f" ({UNTRUSTED})" * bool(cell and cell.untrusted)
 

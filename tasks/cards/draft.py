@@ -49,7 +49,7 @@ NEEDS = {
 """What each role needs, where a card may leave it out."""
 
 
-def content_with(
+def fill_content(
     draft: Draft, answers: Mapping[str, str], roles: Mapping[str, str], channels: Sequence[str]
 ) -> dict[str, Any]:
     """Return the content of a card, in which every answer is used.

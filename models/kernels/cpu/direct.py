@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from longwave.models.kernels.adjoints import check_adjoints, refuse_second_derivatives
 from longwave.models.kernels.cells import Cell, planned
 from longwave.models.kernels.compiler.copies import CopiedBlock
 from longwave.models.kernels.compiler.loop import Loop
 from longwave.models.kernels.cpu.memory import empty
 from longwave.models.kernels.cpu.run import address, blocked, compiled, kept_shapes, launch
-from longwave.models.kernels.op import check_adjoints, once
 
 BLOCK = struct.Struct("3qd17q")
 """``struct Block`` of copies.h."""
@@ -134,7 +134,7 @@ class Direct(torch.autograd.Function):
             gradients, parts = _backward(t, ctx.lags, *saved, gY, glast, needs)
             gradients += _of_weights(t, parts, ctx.made, needs[len(gradients) :])
         if torch.is_grad_enabled():
-            gradients = once(gradients, [x, *ctx.weights], [gY, *glast])
+            gradients = refuse_second_derivatives(gradients, [x, *ctx.weights], [gY, *glast])
         return None, None, *gradients
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from longwave.models.kernels.adjoints import check_adjoints, refuse_second_derivatives
 from longwave.models.kernels.cpu.build import level, library
 from longwave.models.kernels.cpu.emit_matrix import emit
 from longwave.models.kernels.cpu.memory import empty
@@ -19,7 +20,6 @@ from longwave.models.kernels.cpu.run import address, flushes, threads
 from longwave.models.kernels.matrix.form import Form
 from longwave.models.kernels.matrix.plan import MatrixPlan
 from longwave.models.kernels.matrix.sizes import CallSizes, divided, sizes_of
-from longwave.models.kernels.op import check_adjoints, once
 
 LARGEST = 256
 """Rows or columns above which the states of a chunk exceed the cache."""
@@ -112,7 +112,9 @@ class _Loop(torch.autograd.Function):
         _launch(plan, "backward", sizes, tensors_by_name)
         totals = [None if t is None else t.sum(1, keepdim=True) for t in parts]
         gradients = [*drive_gradients, *start_adjoints, *totals]
-        return None, *(once(gradients, ctx.saved_tensors, [adjoint, *last]) if torch.is_grad_enabled() else gradients)
+        if torch.is_grad_enabled():
+            gradients = refuse_second_derivatives(gradients, ctx.saved_tensors, [adjoint, *last])
+        return None, *gradients
 
 
 def _launch(plan: MatrixPlan, direction: str, sizes: CallSizes, tensors: Mapping[str, Sequence[Tensor | None]]) -> None:

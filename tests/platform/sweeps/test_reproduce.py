@@ -247,7 +247,7 @@ def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, output: Pr
                    known.retrainings("adding")]})  # fmt: skip
     message = f"No trained row has a name that begins with {missing}. See the names with:"
     assert message in output(2, "reproduce", missing)
-    assert "No row of psmnist has a name" in output(2, "reproduce", other.row, "--task", "psmnist")
+    assert "No trained row of psmnist has a name" in output(2, "reproduce", other.row, "--task", "psmnist")
     for name in ("abc", "0" * 17, "wxyz"):
         assert f"4 to 16 hex digits, got {name!r}" in output(2, "diff", name, other.row)
 

@@ -17,6 +17,7 @@ from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError, Remote, Source, check_ended, fingerprint, open_bytes
 from longwave.tasks.base.sequences import Sequences, Text
+from longwave.tasks.trivial.constant import count_logs
 
 RATINGS = {"neg": range(1, 5), "pos": range(7, 11)}
 """Ratings of the reviews in each folder of aclImdb, class 0 before class 1; 5 and 6 are neutral and absent."""
@@ -223,8 +224,7 @@ def read_glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> n
 
 def unigram_logits(data: Data[Sequences], tokens: int) -> Tensor:
     """Return log-frequencies of tokens in the training text, with add-one smoothing, as logits at every step."""
-    counts = torch.bincount(data.training(1).targets.flatten(), minlength=tokens) + 1
-    return counts.double().log().expand(*data.test.targets.shape, tokens)
+    return count_logs(data.training(1).targets, tokens).expand(*data.test.targets.shape, tokens)
 
 
 def bigram_logits(data: Data[Sequences], tokens: int) -> Tensor:

@@ -39,6 +39,11 @@ class Majority(Predictor):
         return Fitted(lambda split: logits.expand(*split.targets.shape, self.outputs), 1)
 
 
+def count_logs(classes: Tensor, outputs: int) -> Tensor:
+    """Return the log of the number of each class, with add-one smoothing, (outputs,) float64: logits of frequencies."""
+    return (torch.bincount(classes[classes != NO_TARGET], minlength=outputs) + 1).double().log()
+
+
 @dataclass(frozen=True)
 class Frequencies(Predictor):
     """The log of each class's frequency in the training split, with add-one smoothing, as logits.
@@ -51,9 +56,7 @@ class Frequencies(Predictor):
 
     def fit(self, data: Data[Any]) -> Fitted:
         """Return these logits at every position; it stores one number per class."""
-        classes = data.training(SAMPLE).targets
-        counts = torch.bincount(classes[classes != NO_TARGET], minlength=self.outputs) + 1
-        logits = (counts / counts.sum()).log()
+        logits = count_logs(data.training(SAMPLE).targets, self.outputs)
         return Fitted(lambda split: logits.expand(*split.targets.shape, self.outputs), self.outputs)
 
 

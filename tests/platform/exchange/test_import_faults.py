@@ -127,7 +127,7 @@ def test_what_ships_is_imported_as_it_is_and_a_second_time_in_no_time(
     assert loaded == "False" and float(seconds) < 2
 
 
-def resealed(files: Sequence[File], **changed: Any) -> list[File]:
+def seal_with(files: Sequence[File], **changed: Any) -> list[File]:
     """Return the bundles with other results in all retrainings, and names of their own."""
     bundles = []
     for file in files:
@@ -144,7 +144,7 @@ def test_what_ships_takes_the_place_of_the_same_trials_that_came_in_bundles_of_o
     any_store_url: str, tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
 ) -> None:
     store, genuine = open_store(any_store_url), [read(path) for path in SHIPPED]
-    others = resealed(genuine, measures=(Measure("forged", "1", 7.0),))
+    others = seal_with(genuine, measures=(Measure("forged", "1", 7.0),))
     intake.import_bundle(store, join(others), [], {e.config.id: f.name for f in others for e in f.content.trials})
     assert all(row.untrusted for row in read_board(store) if row.kind == "reproduced")
     assert main(["import", *map(str, SHIPPED), "--store", any_store_url]) == 0
@@ -165,7 +165,7 @@ def test_what_ships_is_refused_where_the_store_has_its_trials_with_other_results
     tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
-    others = resealed([read(path) for path in SHIPPED], test=99.5)
+    others = seal_with([read(path) for path in SHIPPED], test=99.5)
     intake.import_bundle(open_store(url), join(others), [])
     assert main(["import", *map(str, SHIPPED), "--store", url]) == 2
     assert re.search("is in the store with test 99.5, in the bundle it has", capsys.readouterr().err)

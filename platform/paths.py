@@ -58,14 +58,14 @@ def home() -> Path:
 def store_url(url: str | None) -> str:
     """Return the store's URL: ``url`` if given, else ``LONGWAVE_STORE``, else SQLite in the data folder.
 
-    Relative SQLite paths become absolute.
+    SQLite paths become absolute: relative ones and those with ``~``.
     """
     url = url if url is not None else os.environ.get("LONGWAVE_STORE") or None
     if url is None:
         own_folder(home())
         return f"sqlite:///{home() / 'longwave.db'}"
     head, _, file = url.partition(":///")
-    return f"{head}:///{Path(file).absolute()}" if head == "sqlite" and file else url
+    return f"{head}:///{Path(file).expanduser().absolute()}" if head == "sqlite" and file else url
 
 
 def sweep_storage(place: str | None, sweep: str) -> AnyPath:

@@ -22,6 +22,7 @@ from longwave.platform.paths import check_is_file, store_url
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.stages import show_stages
 from longwave.platform.render.terminal import print_line
+from longwave.platform.storage.engine import check_folder
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from longwave.platform.exchange.bundle import File
     from longwave.platform.exchange.finding import AuditFinding
     from longwave.platform.exchange.reading import StageReport
+    from longwave.platform.records.stored import TrialEnd
 
 SHOWN = 5
 """Findings of one kind that are printed; the others are counted."""
@@ -100,6 +102,7 @@ def import_rows(
     files = _without_copies(files)
     url = store_url(store)
     if not dry_run:
+        check_folder(url)
         with suppress(NoStoreError), Store(url, create=False) as open_store:
             open_store.check_writable()
     if are_shipped(files) and not dry_run and not replay:
@@ -136,17 +139,18 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
     from longwave.platform.exchange import intake
 
     with show_stages() as report:
-        bundles = bundle.read_together(files, report)  # read first, so that no store is created for unreadable files
+        bundles = bundle.read_together(files, report)
         joined = join(bundles)
         trials = [entry.config.id for entry in joined.content.trials]
-        with Store(url) as store:
-            ends = store.ends_of(trials)
-            examined = dry_run or replay > 0 or len(ends) < len(trials)
-            findings = _examine_files(bundles, joined, replay, report) if examined else _check_hashes(bundles)
-            findings += find_conflicts(joined.content.trials, ends)
-            origins = {entry.config.id: file.name for file in bundles for entry in file.content.trials}
-            refused = dry_run or _is_rejected(findings)
-            new_count = 0 if refused else intake.import_bundle(store, joined, findings, origins, report)
+        ends = _read_ends(url, trials)
+        examined = dry_run or replay > 0 or len(ends) < len(trials)
+        findings = _examine_files(bundles, joined, replay, report) if examined else _check_hashes(bundles)
+        findings += find_conflicts(joined.content.trials, ends)
+        origins = {entry.config.id: file.name for file in bundles for entry in file.content.trials}
+        new_count = 0
+        if not dry_run and not _is_rejected(findings):
+            with Store(url) as store:  # created only now
+                new_count = intake.import_bundle(store, joined, findings, origins, report)
     if _print_findings(findings):
         typer.echo(f"longwave: {_name(bundles)} is rejected; nothing was imported.", err=True)
         return 2
@@ -160,6 +164,13 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
         names = " ".join(f"--trust {file.name[:12]}" for file in untrusted)
         print_line(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
     return 0
+
+
+def _read_ends(url: str, trials: Sequence[str]) -> dict[str, TrialEnd]:
+    """Return the status and results of trials in a store; a store that does not exist has none."""
+    with suppress(NoStoreError), Store(url, create=False) as store:
+        return store.ends_of(trials)
+    return {}
 
 
 def _name(files: Sequence[File]) -> str:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import JSON, DateTime, MetaData, TypeDecorator
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -43,7 +42,7 @@ class Base(DeclarativeBase):
         }
     )
     type_annotation_map = {
-        dict[str, Any]: JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql"),
+        dict[str, Any]: JSON(none_as_null=True),  # JSONB would sort keys, and read 1e20 back as an integer
         datetime: UTCTime,
     }
 

@@ -17,6 +17,7 @@ from longwave.platform.storage.faults import describe_refusal
 from longwave.platform.storage.retry import Result, configured_wait, retry
 from longwave.platform.storage.schema import ImportRow
 from longwave.platform.storage.store_identity import StoreIdentity, explain_loss
+from longwave.platform.storage.texts import describe_unstorable
 from longwave.platform.storage.versions import HEAD, read_version
 
 
@@ -108,7 +109,7 @@ class Database:
         Raises:
             StoreError: The database refused a statement.
         """
-        with self._timed("write"), self.errors(), self._writing.begin() as connection:
+        with self._timed("write"), self.errors(writes=True), self._writing.begin() as connection:
             yield connection
         self._wrote = True
 
@@ -123,10 +124,13 @@ class Database:
             yield connection
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
+    def errors(self, writes: bool = False) -> Iterator[None]:
         """Turn what SQLAlchemy raises inside the block into one line.
 
         If the store's file was deleted or replaced, the block works on a saved copy, which the error names.
+
+        Args:
+            writes: Whether the block writes, too.
 
         Raises:
             StoreUnavailable: The store is temporarily unusable.
@@ -134,7 +138,7 @@ class Database:
         """
         if not self._lost and self._identity.is_lost():
             self._switch_to_copy()
-        with self._one_line():
+        with self._one_line(writes):
             yield
         if self._lost:
             raise StoreError(self._lost)
@@ -148,16 +152,17 @@ class Database:
             self.on_transaction(kind, time.perf_counter() - start)
 
     @contextmanager
-    def _one_line(self) -> Iterator[None]:
+    def _one_line(self, writes: bool = False) -> Iterator[None]:
         try:
             yield
         except REFUSED as error:
             raise describe_refusal(error, self.url, self._wrote) from error
+        except UnicodeEncodeError as error:
+            raise StoreError(describe_unstorable(error)) from error
         except ValueError as error:  # text that is not a valid time, JSON or record
+            what = "A record cannot be written, or the store contains one" if writes else "The store contains records"
             command = f"longwave doctor --store {without_password(self.url)}"
-            raise StoreError(
-                f"The store contains records that cannot be read: {error}. Check it with: {command}"
-            ) from error
+            raise StoreError(f"{what} that cannot be read: {error}. Check it with: {command}") from error
 
     def _switch_to_copy(self) -> None:
         """Save a lost store to a new file and continue there, so that later writes are kept, too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,15 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
     begins one only at the first row that is written, and leaves schema changes outside.
 
     Raises:
-        StoreError: It is another kind of database, or the file does not exist and ``create`` is false.
+        StoreError: It is another kind of database, the file does not exist and ``create`` is false, or neither does its
+            folder.
     """
     kind, _, driver = url.partition("://")[0].partition("+")
     if kind not in ("sqlite", "postgresql"):
         raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {without_password(url)}.")
+    if kind == "sqlite" and "?" in url:
+        advice = "Rename the file, or leave out the ? and what follows."
+        raise StoreError(f"The path of a SQLite store cannot contain ?, got {without_password(url)}. {advice}")
     try:
         engine = sa.create_engine(url)
     except (sa.exc.NoSuchModuleError, ModuleNotFoundError) as error:
@@ -62,13 +67,25 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
             f"There is no store at {file}. Make one with: longwave sweep run FILE, or: longwave import BUNDLE"
         )
     if create and not Path(file).exists():
+        check_folder(url)
         own_file(Path(file))
-    sa.event.listen(engine, "do_connect", _no_new_file)
+    if _is_frozen(Path(file)):
+        engine = sa.create_engine(url, pool_recycle=0)  # for each transaction the file is opened anew
+        sa.event.listen(engine, "do_connect", _open_frozen_file)
+    else:
+        sa.event.listen(engine, "do_connect", _open_existing_file)
     sa.event.listen(engine, "connect", _configure_sqlite)
     sa.event.listen(engine, "begin", _begin_transaction)
     if read_only:
         sa.event.listen(engine, "connect", _only_query)
     return engine
+
+
+def check_folder(url: str) -> None:
+    """Raise StoreError if the folder of a SQLite store does not exist."""
+    head, _, file = url.partition(":///")
+    if head.startswith("sqlite") and not (folder := Path(file).parent).is_dir():
+        raise StoreError(f"There is no folder {folder}. Create it, or name another store.")
 
 
 def writing_engine(engine: sa.Engine) -> sa.Engine:
@@ -110,7 +127,23 @@ def short_cause(error: BaseException) -> str:
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
 
 
-def _no_new_file(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
+def is_allowed(path: Path, access: int) -> bool:
+    """Return whether this process may access a path in a way such as ``os.W_OK``."""
+    return os.access(path, access, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _is_frozen(file: Path) -> bool:
+    """Return whether a file can be read only as immutable: it has no write-ahead log, and this user cannot make one."""
+    return not is_allowed(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
+
+
+def _open_frozen_file(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
+    """Open a file that was frozen when its engine was made: as immutable, unless it can be written to by now."""
+    mode = "mode=ro&immutable=1" if _is_frozen(Path(arguments[0])) else "mode=rw"
+    arguments[0], options["uri"] = f"{Path(arguments[0]).absolute().as_uri()}?{mode}", True
+
+
+def _open_existing_file(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
     """Open the file only if it exists: by default SQLite would create an empty one in place of a deleted one."""
     arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
     options["uri"] = True

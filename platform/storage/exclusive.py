@@ -19,27 +19,28 @@ LOCK = 7011984
 
 
 @contextmanager
-def exclusively(store: Database, does: str, wait: float = 0.0) -> Iterator[Callable[[], Any]]:
+def exclusively(store: Database, doing: str, wait: float = 0.0) -> Iterator[Callable[[], Any]]:
     """Hold a lock inside the block, so that no other process does the same. It ends with the process in any case.
 
     Yields a function to call before each part of the work: it raises if the lock was lost with its connection.
 
     Args:
         store: The store.
-        does: What the process does, without a password: ``"sends demo to W&B"``.
+        doing: What the process is doing, without a password: ``"sending demo to W&B"``.
         wait: Seconds to wait for another process that does it.
 
     Raises:
         StoreError: Another process still holds the lock, or the database refused it.
     """
-    busy = StoreError(f"Another process {does} now.")
-    name, engine = digest({"does": does}), store.engine
+    busy = StoreError(f"Another process is {doing}. Try again when it has ended.")
+    name, engine = digest({"doing": doing}), store.engine
     if engine.dialect.name == "sqlite":
         lock = FileLock(f"{engine.url.database}.{name[:8]}.lock", timeout=wait)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise busy from None
+        with store.errors():
+            try:
+                lock.acquire()
+            except Timeout:
+                raise busy from None
         try:
             yield lambda: None
         finally:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.engine import short_cause, without_password
+from longwave.platform.storage.engine import is_allowed, short_cause, without_password
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,15 @@ SQLITE = {
 """Faults by prefix of SQLite's name for an error."""
 NEVER_WRITTEN = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "EACCES", "EPERM", "EROFS")
 """Permanent for a store that this process has never written to, since it may not be allowed to at all."""
+UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
+"""What SQLite says of a file, even to a reader, that needs a log beside it and cannot have one."""
 UNSAFE = ("SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_CORRUPTFS")
 """After these the disk may have lost data that SQLite believes to be written, so nothing more is written."""
 DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "NO_TEXT")
 POSTGRESQL = {"08": AWAY, "57P": AWAY, "53100": FULL, "53": AWAY, "40": LOCKED, "55P03": LOCKED, "58030": BARRED}
 """Faults by prefix of PostgreSQL's code for an error; the first match counts."""
+MAGIC = b"SQLite format 3\0"
+"""The first bytes of every SQLite database."""
 UNDEFINED_TABLE = "42P01"
 """PostgreSQL's code for what SQLite calls "no such table"."""
 PERMANENT = ("does not exist", "authentication failed", "pg_hba.conf", "permission denied")
@@ -69,6 +75,11 @@ def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) ->
     """
     full_url = url if isinstance(url, str) else url.render_as_string(hide_password=False)
     store, reason = without_password(url), redacted(short_cause(error), full_url)
+    if isinstance(error, sa.exc.DataError):
+        return StoreError(f"The store {store} refused a value: {reason}")
+    if is_foreign_file(error, url):
+        advice = "Name another with --store."
+        return StoreError(f"The store {store} cannot be used: the file is not a SQLite database. {advice}")
     if _error_code(error).startswith(DAMAGED):
         return describe_damaged_store(url, reason)
     if fault := fault_of(error, wrote):
@@ -76,6 +87,8 @@ def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) ->
     if "no such table" in reason or _error_code(error) == UNDEFINED_TABLE:
         advice = "Put back a copy of it, or name another one: --store URL"
         return StoreError(f"The store {store} lost its tables while it was in use: {reason}. {advice}")
+    if _error_code(error).startswith(UNWRITABLE) and _may_only_be_read(_locate_file(url)):
+        reason += ". Copy it, with its -wal file if there is one, to a folder that you can write to."
     return StoreError(f"The store {store} cannot be used: {reason}")
 
 
@@ -85,6 +98,21 @@ def describe_damaged_store(url: str | sa.URL, damage: str) -> StoreError:
     return StoreError(
         f"The store {store} is damaged: {damage}. Save what is readable with: longwave doctor --repair --store {store}"
     )
+
+
+def is_foreign_file(error: Exception, url: str | sa.URL) -> bool:
+    """Return whether SQLite refused a file that was never a database, rather than one whose beginning is damaged.
+
+    A database begins with ``MAGIC``, and the first of its pages, which contain zeros, define its tables.
+    """
+    if _error_code(error) != "SQLITE_NOTADB":
+        return False
+    try:
+        with _locate_file(url).open("rb") as file:
+            start = file.read(2**20)
+    except OSError:
+        return False
+    return not start.startswith(MAGIC) and not (b"\0" in start and b"CREATE TABLE " in start)
 
 
 def fault_of(error: Exception, wrote: bool = True) -> Fault | None:
@@ -101,6 +129,16 @@ def fault_of(error: Exception, wrote: bool = True) -> Fault | None:
     disconnected = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
     unreachable = isinstance(error, sa.exc.OperationalError) and not code  # without a code it is not from a server
     return AWAY if (disconnected or unreachable) and not any(words in str(error) for words in PERMANENT) else None
+
+
+def _locate_file(url: str | sa.URL) -> Path:
+    """Return the file of a SQLite store."""
+    return Path(sa.make_url(url).database or "")
+
+
+def _may_only_be_read(file: Path) -> bool:
+    may_write = is_allowed(file, os.W_OK) and is_allowed(file.parent, os.W_OK)
+    return is_allowed(file, os.R_OK) and not may_write
 
 
 def _error_code(error: Exception) -> str:

@@ -18,7 +18,7 @@ from longwave.platform.storage.checksums import (
     find_wrong_rows,
 )
 from longwave.platform.storage.engine import REFUSED, make_engine, short_cause
-from longwave.platform.storage.faults import describe_damaged_store, describe_refusal
+from longwave.platform.storage.faults import describe_damaged_store, describe_refusal, is_foreign_file
 from longwave.platform.storage.schema import PatchRow, PublishedRow, SweepRow, TrialRow
 from longwave.platform.storage.versions import HEAD, read_version
 
@@ -58,8 +58,9 @@ def find_damage(engine: sa.Engine) -> list[str]:
                 _read_texts(connection)
     except (*REFUSED, *DAMAGED) as error:
         refused = describe_refusal(error, engine.url)
-        if engine.dialect.name != "sqlite" or isinstance(refused, StoreUnavailable):
-            raise refused from error  # it cannot be reached, which is not damage
+        is_unreachable = engine.dialect.name != "sqlite" or isinstance(refused, StoreUnavailable)
+        if is_unreachable or is_foreign_file(error, engine.url):
+            raise refused from error  # which is not damage
         damage.append(f"it cannot be read: {short_cause(error)}")
     return damage
 

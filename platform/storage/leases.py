@@ -34,6 +34,7 @@ from longwave.platform.storage.liveness import (
 )
 from longwave.platform.storage.retry import with_retry
 from longwave.platform.storage.schema import SweepRow, TrialRow
+from longwave.platform.storage.texts import escape_unstorable
 from longwave.platform.variables import read_seconds
 
 SECONDS = read_seconds("LONGWAVE_LEASE_SECONDS")
@@ -123,7 +124,7 @@ class Leases:
                 "heartbeat": now,
                 "expires": now + SECONDS,
                 "ended": False,
-                "note": redacted(note),
+                "note": escape_unstorable(redacted(note)),
                 **self.spent(),
             }
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))

@@ -13,6 +13,7 @@ from longwave.platform.records.run import ENDED, Measure, Run
 from longwave.platform.records.stored import LOCAL, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.schema import TrialRow
+from longwave.platform.storage.texts import escape_unstorable
 
 ELSEWHERE = ("trial", "environment", "patch", "measures")
 """Fields of a run that are not columns of its trial: its key, and those that have their own tables."""
@@ -69,7 +70,9 @@ def cohort_members(trials: Iterable[TrialConfig]) -> ValueRows:
 
 def flag_rows(trials: Iterable[Trial]) -> ValueRows:
     """Return the rows of trials that are flagged."""
-    return [{"trial": trial.config.id, "text": "\n".join(trial.flags)} for trial in trials if trial.flags]
+    return [
+        {"trial": trial.config.id, "text": escape_unstorable("\n".join(trial.flags))} for trial in trials if trial.flags
+    ]
 
 
 def environment_rows(runs: Iterable[Run]) -> ValueRows:

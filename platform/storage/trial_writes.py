@@ -26,6 +26,7 @@ from longwave.platform.storage.schema import (
     PatchRow,
     TrialRow,
 )
+from longwave.platform.storage.texts import clean_run
 
 TRIALS, ATTEMPTS, CURVES = (Base.metadata.tables[row.__tablename__] for row in (TrialRow, AttemptRow, CurveRow))
 
@@ -92,7 +93,7 @@ def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") 
     """Write the ends of trials that have not ended."""
     if not runs:
         return
-    runs, now = [run.without_secrets() for run in runs], utc_now()
+    runs, now = [clean_run(run) for run in runs], utc_now()
     insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
     insert_new(connection, PatchRow, rows.patch_rows(runs))
     insert_new(connection, MeasureRow, rows.measure_rows(runs))
@@ -109,7 +110,7 @@ def insert_ended(
     connection: sa.Connection, trials: Sequence[tuple[Trial, Sequence[EpochLine]]], replaced: Collection[str] = ()
 ) -> None:
     """Write trials that ended elsewhere with their epochs and checksums. The store has those of ``replaced`` alone."""
-    records = [replace(trial, run=trial.run and trial.run.without_secrets()) for trial, _ in trials]
+    records = [replace(trial, run=trial.run and clean_run(trial.run)) for trial, _ in trials]
     runs = [trial.run for trial in records if trial.run]
     insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
     insert_new(connection, PatchRow, rows.patch_rows(runs))
@@ -129,7 +130,7 @@ def insert_ended(
     insert_new(connection, MeasureRow, measures)
     insert_new(connection, FlagRow, flags)
     insert_lines(connection, CurveRow, [line for lines in epochs.values() for line in lines])
-    if not is_sqlite:  # PostgreSQL changes how numbers in JSON are written: 1e20 is read back as an integer
+    if not is_sqlite:  # PostgreSQL keeps -0.0, which SQLite stores as 0.0
         write_checksums(connection, list(epochs))
 
 

@@ -26,8 +26,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 def upgrade_store(engine: sa.Engine) -> None:
     """Upgrade the schema and write the published numbers; one process at a time.
 
-    An older store is copied first: a SQLite file ``results.db`` to ``results.before-0015.db`` in the same folder, a
-    PostgreSQL database to the schema ``longwave_before_0015``. An existing copy is kept.
+    An older store is copied first: a SQLite file ``results.db`` to ``results.before-0016.db`` in the same folder, a
+    PostgreSQL database to the schema ``longwave_before_0016``. An existing copy is kept.
 
     Raises:
         StoreError: ``read_version`` refuses it, or it cannot be migrated. Nothing is changed.

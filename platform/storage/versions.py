@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -26,10 +27,10 @@ def read_version(connection: sa.Connection) -> str | None:
     if not tables:
         return None
     version_query = sa.text("SELECT version_num FROM alembic_version")
-    version = str(connection.scalar(version_query)) if "alembic_version" in tables else "None"
+    version = str(connection.scalar(version_query) or "") if "alembic_version" in tables else ""
     url = without_password(connection.engine.url)
     if "trials" not in tables or not re.fullmatch(r"\d{4}", version):
-        content = f"the version {version}" if "trials" in tables else f"the table {min(tables - {'alembic_version'})}"
+        content = _describe_content(tables, version)
         raise StoreError(f"{url} is not a Longwave store: it has {content}. Name another with --store.")
     if version < BASELINE:
         raise StoreError(
@@ -39,3 +40,12 @@ def read_version(connection: sa.Connection) -> str | None:
     if version > HEAD:
         raise StoreError(f"The store {url} has schema {version}, newer than this Longwave knows. Upgrade longwave.")
     return version
+
+
+def _describe_content(tables: Set[str], version: str) -> str:
+    """Return what shows that a database is not a Longwave store; ``version`` is "" if it has none."""
+    if "trials" not in tables and (others := tables - {"alembic_version"}):
+        return f"the table {min(others)}"
+    if not version:
+        return "no schema version"
+    return f"the version {version}" if "trials" in tables else f"the version {version}, but no trials"

@@ -98,7 +98,7 @@ class _Follower:
         self, store: Store, sweep: str, storage: AnyPath, name: TrackerName, stack: ExitStack, wait_seconds: float = 0.0
     ) -> None:
         self.store, self.name, self.storage = store, sweep, storage
-        self.check_lock = stack.enter_context(exclusively(store, f"sends {sweep} to {name.title}", wait_seconds))
+        self.check_lock = stack.enter_context(exclusively(store, f"sending {sweep} to {name.title}", wait_seconds))
         self.tracker, plan = load_tracker(name), read_sweep_plan(store, sweep)
         stack.callback(self.tracker.close)
         self.cells, created = plan.cells, store.created(sweep)

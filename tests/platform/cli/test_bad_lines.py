@@ -120,7 +120,7 @@ LINES = {
     "board --store ''": "A store is sqlite:///file.db or postgresql://...",
     "board --store sqlite:///afolder": "A store is a file, and",
     f"{RUN} --store sqlite:///afolder": "is a folder. Name a file in it",
-    f"{RUN} --store sqlite:///afile": "file is not a database",
+    f"{RUN} --store sqlite:///afile": "file is not a SQLite database",
     "board --store sqlite:///no.db": "There is no store at",
     "doctor --repair --store sqlite:///no.db": "There is no store to repair at",
     "doctor --to x": "--to goes with --repair",

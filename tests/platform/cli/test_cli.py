@@ -210,8 +210,8 @@ def test_a_wrong_store_is_one_line_and_exit_code_2_and_nothing_is_trained(
     note.write_text("not a database, but longer than a header of SQLite is; " * 20)
     for url, message in {
         "gibberish": "A store is sqlite:///file.db or postgresql://..., got gibberish.",
-        f"sqlite:///{note}": "file is not a database",
-        f"sqlite:///{tmp_path}/no/such/folder/x.db": "No such file or directory",
+        f"sqlite:///{note}": "file is not a SQLite database",
+        f"sqlite:///{tmp_path}/no/such/folder/x.db": "There is no folder",
     }.items():
         assert message in failed(capsys, "sweep", "run", str(file), "--store", url)
     assert note.read_text().startswith("not a database") and not (home / "sweeps").exists()

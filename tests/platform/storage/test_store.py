@@ -20,6 +20,7 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Measure, Point, Run
 from longwave.platform.records.stored import CatalogueEntry, PlannedTrial, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage.integrity import find_damage_at
 from longwave.platform.storage.schema import SweepTrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -70,6 +71,19 @@ def test_a_second_record_of_a_trial_changes_nothing(filled: tuple[Store, list[Tr
     store.write([replace(p, loss=9.0) for p in points(trials[0], 3)], [Run(trials[0].id, "failed", "twin")])
     assert store.trials("tiny")[0].run == first
     assert store.curves([trials[0].id]) == points(trials[0], 2)
+
+
+def test_json_comes_back_with_its_keys_in_order_and_its_large_floats(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    config = replace(trials[0], params={"lr": 1e20, "dt": 1e16, "b": -0.0, "a": 1e-7})
+    explained = replace(about(config), trivial={"mean": 1.0, "last": 1.0, "a": 1e20})
+    facts = {"torch": "2.15.0", "device": "a", "cpu": "b"}
+    store.add_trials(None, [config], [explained])
+    store.write([], [Run(config.id, "failed", "no", environment=facts)])
+    [stored] = store.trials_by_id([config.id])
+    assert repr(stored.config.params) == repr(config.params) and stored.config.id == config.id
+    assert repr(stored.about.trivial) == repr(explained.trivial)
+    assert stored.run and list(stored.run.environment) == list(facts)
 
 
 def test_two_sweeps_that_ask_for_the_same_trial_share_its_record(filled: tuple[Store, list[TrialConfig]]) -> None:
@@ -204,7 +218,9 @@ def test_rows_of_another_version_are_told_from_present_ones_with_the_reason(stor
     [
         ("nonsense", "A store is sqlite:///file.db or postgresql://..., got nonsense"),
         ("mysql://localhost/x", "cannot be used|is sqlite:///file.db or postgresql"),
-        ("sqlite:////no/such/folder/x.db", "No such file or directory"),
+        ("sqlite:////no/such/folder/x.db", "^There is no folder /no/such/folder. Create it, or name another store.$"),
+        ("sqlite:////tmp/a?b.db", r"^The path of a SQLite store cannot contain \?, got sqlite:////tmp/a\?b.db. Rename"),
+        ("sqlite:///a.db?mode=ro", "or leave out the [?] and what follows.$"),
         ("postgresql://nobody:secret@127.0.0.1:1/none", "connection"),
     ],
 )
@@ -217,8 +233,10 @@ def test_a_store_that_cannot_be_opened_is_one_line_without_its_password(url: str
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("these are my notes, not a database\n" * 50)
-    with pytest.raises(StoreError, match="file is not a database"):
-        Store(f"sqlite:///{file}")
+    expected = "notes.txt cannot be used: the file is not a SQLite database. Name another with --store.$"
+    for use in (Store, find_damage_at):
+        with pytest.raises(StoreError, match=expected):
+            use(f"sqlite:///{file}")
     assert file.read_text().startswith("these are my notes")
 
 

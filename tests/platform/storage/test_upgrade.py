@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from database_rows import Rows, read_rows
@@ -29,16 +31,19 @@ from longwave.platform.storage.schema import CurveRow, SweepRow
 from longwave.platform.storage.store import Store
 from longwave.platform.storage.versions import BASELINE, HEAD
 
-FOREIGN = {
-    "the table notes": ["CREATE TABLE notes (text TEXT)"],
-    "the table experiments": ["CREATE TABLE experiments (id TEXT)", "CREATE TABLE alembic_version (version_num TEXT)"],
-    "the version None": ["CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER)"],
-    "the version v3.0.0.d": [
-        "CREATE TABLE trials (id TEXT)",
-        "CREATE TABLE alembic_version (version_num TEXT)",
-        "INSERT INTO alembic_version VALUES ('v3.0.0.d')",
-    ],
-}
+VERSION_TABLE = "CREATE TABLE alembic_version (version_num TEXT)"
+FOREIGN = [
+    ("the table notes", ["CREATE TABLE notes (text TEXT)"]),
+    ("the table experiments", ["CREATE TABLE experiments (id TEXT)", VERSION_TABLE]),
+    ("no schema version", ["CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER)"]),
+    ("no schema version", ["CREATE TABLE trials (id TEXT)", VERSION_TABLE]),
+    ("no schema version", [VERSION_TABLE]),
+    (
+        "the version v3.0.0.d",
+        ["CREATE TABLE trials (id TEXT)", VERSION_TABLE, "INSERT INTO alembic_version VALUES ('v3.0.0.d')"],
+    ),
+    ("the version 0015, but no trials", [VERSION_TABLE, "INSERT INTO alembic_version VALUES ('0015')"]),
+]
 
 
 def execute(file: Path, statements: list[str]) -> None:
@@ -47,12 +52,16 @@ def execute(file: Path, statements: list[str]) -> None:
             connection.execute(statement)
 
 
-@pytest.mark.parametrize("what", FOREIGN)
-def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize(("what", "statements"), FOREIGN)
+def test_a_database_of_something_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, what: str, statements: list[str]
+) -> None:
     file = tmp_path / "other.db"
-    execute(file, FOREIGN[what])
+    execute(file, statements)
     before = file.read_bytes()
-    with pytest.raises(StoreError, match=f"other.db is not a Longwave store: .*{what}. Name another with --store.$"):
+    with pytest.raises(
+        StoreError, match=f"other.db is not a Longwave store: it has {what}. Name another with --store.$"
+    ):
         Database(f"sqlite:///{file}")
     assert file.read_bytes() == before and list(tmp_path.glob("*")) == [file]
 
@@ -142,6 +151,28 @@ def test_an_older_store_is_upgraded_and_keeps_its_rows_and_a_copy(older: tuple[s
         assert read_rows(f"sqlite:///{copy}") == before
     else:
         assert read_rows(url, f"longwave_before_{NEXT}") == before
+
+
+def test_an_upgraded_postgresql_store_keeps_its_json_and_from_then_on_also_the_order_of_keys(
+    postgres: Callable[[], str],
+) -> None:
+    engine = sa.create_engine(url := postgres())
+    config = Config()
+    config.set_main_option("script_location", str(upgrade.MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0015")
+        add = "INSERT INTO sweeps (name, content, created) VALUES"
+        connection.exec_driver_sql(f"""{add} ('old', '{{"b": 1.5, "a": [null]}}', now())""")
+    engine.dispose()
+    with Store(url) as store:
+        assert store.sweep("old").content == {"b": 1.5, "a": [None]} and store.sweep("old").plan is None
+        store.add_sweep("new", {"b": 1, "a": 1})
+        assert list(store.sweep("new").content) == ["b", "a"]
+        with store.reading() as connection:
+            binary = "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE data_type = 'jsonb'"
+            assert connection.scalars(sa.text(f"{binary} AND table_schema = 'public'")).all() == []
 
 
 def test_a_copy_from_before_the_upgrade_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

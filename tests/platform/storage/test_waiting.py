@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import psutil
@@ -29,6 +27,7 @@ from longwave.platform.storage.database import Database
 from longwave.platform.storage.store import Store
 
 OpenStore = Callable[[str], Store]
+BeNobody = Callable[[], AbstractContextManager[None]]
 LOCKER = (
     "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN IMMEDIATE')\n"
     "print('held', flush=True); time.sleep(float(sys.argv[2])); c.execute('COMMIT')"
@@ -213,42 +212,24 @@ def test_a_full_disk_is_waited_for_and_nothing_is_bricked(small_disk: Path) -> N
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-@contextmanager
-def nobody_special() -> Iterator[None]:
-    """Be a user to whom permissions apply: root may write everywhere."""
-    own = os.geteuid()
-    if own == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(own)
-
-
-def test_a_folder_that_refuses_for_a_while_is_waited_for(tmp_path: Path) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="longwave-", dir="/tmp"))
-    try:
-        if os.geteuid() == 0:
-            os.chown(folder, 65534, 65534)
-        with nobody_special(), Store(f"sqlite:///{folder}/store.db") as store:
-            trial, messages = recorded_store(store, 4)[-1], collect_messages(store)
-            store.engine.dispose()
-            folder.chmod(0o500)
-            back = threading.Timer(0.7, folder.chmod, [0o700])
-            back.start()
-            store.with_retry(lambda: store.write(points_of(trial, 5), []))
-            back.join()
-            assert len(messages) == 2 and "its folder or disk does not allow it" in messages[0]
-            assert len(store.curves([trial.id])) == 5
-            store.close()
-            folder.chmod(0o500)
-            start = time.monotonic()
-            with pytest.raises(StoreError, match="unable to open|readonly") as caught, Store(store.url) as never:
-                never.with_retry(lambda: never.write(points_of(trial, 6), []))
-            assert not isinstance(caught.value, StoreUnavailable) and time.monotonic() - start < 60
-    finally:
-        folder.chmod(0o700)
-        shutil.rmtree(folder)
+def test_a_folder_that_refuses_for_a_while_is_waited_for(nobodys_folder: Path, be_nobody: BeNobody) -> None:
+    folder = nobodys_folder
+    with be_nobody(), Store(f"sqlite:///{folder}/store.db") as store:
+        trial, messages = recorded_store(store, 4)[-1], collect_messages(store)
+        store.engine.dispose()
+        folder.chmod(0o500)
+        back = threading.Timer(0.7, folder.chmod, [0o700])
+        back.start()
+        store.with_retry(lambda: store.write(points_of(trial, 5), []))
+        back.join()
+        assert len(messages) == 2 and "its folder or disk does not allow it" in messages[0]
+        assert len(store.curves([trial.id])) == 5
+        store.close()
+        folder.chmod(0o500)
+        start = time.monotonic()
+        with pytest.raises(StoreError, match="unable to open|readonly") as caught, Store(store.url) as never:
+            never.with_retry(lambda: never.write(points_of(trial, 6), []))
+        assert not isinstance(caught.value, StoreUnavailable) and time.monotonic() - start < 60
 
 
 def test_what_a_url_asks_of_postgresql_stands_beside_what_we_do(postgres: Callable[[], str]) -> None:

@@ -188,16 +188,16 @@ def test_what_is_new_is_sent_at_each_interval_and_a_tracker_that_failed_is_tried
 @pytest.mark.parametrize("any_store_url", ["sqlite", "postgresql"], indirect=True)
 def test_one_process_at_a_time_does_a_thing_with_a_store(any_store_url: str, open_store: OpenStore) -> None:
     one, two = open_store(any_store_url), open_store(any_store_url)
-    with exclusively(one, "sends demo to W&B") as check:
+    with exclusively(one, "sending demo to W&B") as check:
         check()
         with (
-            pytest.raises(StoreError, match="Another process sends demo to W&B now"),
-            exclusively(two, "sends demo to W&B"),
+            pytest.raises(StoreError, match="Another process is sending demo to W&B"),
+            exclusively(two, "sending demo to W&B"),
         ):
             pass
-        with exclusively(two, "sends demo to MLflow"):
+        with exclusively(two, "sending demo to MLflow"):
             pass
-    with exclusively(two, "sends demo to W&B", wait=10.0):  # PostgreSQL ends a session a moment after its client
+    with exclusively(two, "sending demo to W&B", wait=10.0):  # PostgreSQL ends a session a moment after its client
         pass
 
 
@@ -207,8 +207,8 @@ def test_a_lock_that_the_database_refuses_is_not_blamed_on_another_process(
 ) -> None:
     one, two = open_store(any_store_url), open_store(f"{any_store_url}&options=-c%20statement_timeout%3D300")
     with (
-        exclusively(one, "sends demo to W&B"),
+        exclusively(one, "sending demo to W&B"),
         pytest.raises(StoreError, match="cannot be used: .*statement timeout"),
-        exclusively(two, "sends demo to W&B", wait=10.0),
+        exclusively(two, "sending demo to W&B", wait=10.0),
     ):
         pass

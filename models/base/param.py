@@ -153,5 +153,5 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def learning_rate(low: float, high: float, published: str = "") -> Param:
-    """Return η, the learning rate of Adam, drawn log-uniformly from [low, high]."""
-    return Param("lr", "η", low, high, True, "1/step", "Learning rate of Adam.", published)
+    """Return η, the learning rate, drawn log-uniformly from [low, high]."""
+    return Param("lr", "η", low, high, True, "1/step", "Learning rate.", published)

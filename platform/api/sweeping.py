@@ -22,7 +22,7 @@ from longwave.platform.render.terminal import Terminal
 from longwave.platform.search.objects import describe_object
 from longwave.platform.search.studies import write_study
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.reading import check_sweep, read_sweep, with_keys
+from longwave.platform.sweeps.file.reading import check_new_sweep, read_sweep, with_keys
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import check_memory
 from longwave.platform.sweeps.plan.resolve import resolve
@@ -141,7 +141,7 @@ def _read_settings(what: Mapping[str, Any] | str | Path | None, settings: Mappin
         tasks = content.get("tasks")
         base_name = content.get("task") or ("-".join(map(str, tasks)) if isinstance(tasks, list | tuple) else "sweep")
         content.setdefault("name", f"{base_name}-{digest(json.loads(json.dumps(content, default=str)))[:8]}")
-    return check_sweep(content, "sweep")
+    return check_new_sweep(content, "sweep")
 
 
 def name_objects(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,9 +91,9 @@ def sweep_benchmark(model: str, members: int, repeats: int, hidden: int | None =
     """
     with use_threads(1), flushing_subnormals():
         keep_to(1)
-        task = get_task(TASK)
+        task, reads = get_task(TASK), get_model(model).layer.READS  # first: the data may take minutes
         data = task.load("").to(device())
-        if not isinstance(data.valid, reads := get_model(model).layer.READS):
+        if not isinstance(data.valid, reads):
             given = f"{TASK} gives {type(data.valid).__name__}"
             raise ConfigError(f"{model} reads {reads.__name__}, and {given}: choose a model of sequences.")
         recipe, length = task.recipe(model), data.valid.positions

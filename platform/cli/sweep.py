@@ -18,7 +18,13 @@ from longwave.platform.sweeps.file.reading import check_sweep, read_sweep
 from longwave.platform.sweeps.file.values import Race
 from longwave.platform.sweeps.place.cluster import parse_prices
 from longwave.platform.sweeps.place.packing import check_memory
-from longwave.platform.sweeps.plan.range_edges import boxes_of_winners, find_edges, format_tables, widen_ranges
+from longwave.platform.sweeps.plan.range_edges import (
+    boxes_of_winners,
+    find_edges,
+    format_tables,
+    list_not_widened,
+    widen_ranges,
+)
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, read_searched, store_plan
 from longwave.platform.sweeps.plan.trials import first_trials
@@ -78,7 +84,8 @@ def list_edges(
     An edge is the outer 5 % at each end of a range, on a logarithmic scale if it is sampled so. With --widened, a
     second search is printed. Under rule 2 it has as many trials again for all models, within half a decade around the
     winners of each, and goes beyond the first range only where a winner is at its end. Under rule 1 it has half as
-    many, and each such range is widened for all models. Paste it into a copy of the sweep file with another name: it
+    many, and each such range is widened for all models. A comment names the training numbers and sizes at an edge,
+    which are not widened. Paste it into a copy of the sweep file with another name: it
     continues the first search, which is not trained again.
 
     Example: longwave sweep edges demo
@@ -91,9 +98,10 @@ def list_edges(
         boxes = boxes_of_winners(planned, open_store, name) if widened and planned.file.rule == 2 and at_edges else None
     if widened and boxes is not None:
         trial_count = max(planned.file.of_cell(len(cell.space)).trials for cell in planned.cells)
-        typer.echo(format_tables(boxes, trial_count), nl=False)
+        typer.echo(format_tables(boxes, trial_count, list_not_widened(planned, at_edges)), nl=False)
     elif widened and at_edges:
-        typer.echo(format_tables(widen_ranges(planned, at_edges), max(planned.file.trials // 2, 1)), nl=False)
+        space, trial_count = widen_ranges(planned, at_edges), max(planned.file.trials // 2, 1)
+        typer.echo(format_tables(space, trial_count, list_not_widened(planned, at_edges)), nl=False)
     else:
         sweeps.print_edges(name, at_edges, without, format.value)
 

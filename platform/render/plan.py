@@ -34,13 +34,14 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
                 head, lines, drop = _trial_table(cell, trials)
                 print_table(head, lines, drop=drop)
     each = "cell" if len(sweep.cells) > len(file.models) else "model"
+    retrainings = f"{file.retrain} retraining{'s' * (file.retrain != 1)}"
     if file.trials:
-        retrainings = f"then {file.retrain} retrainings of each {each}'s best"
+        retrainings = f"then {retrainings} of each {each}'s best"
         first_round = " This is the first round." if file.rounds > 1 else ""
         search_text = searched_by(file.model_dump(exclude_defaults=True))
         print_line(f"  {file.trials_text} trials a {each}: {search_text}, {retrainings}.{first_round}")
     else:
-        print_line(f"  No search: {file.retrain} retrainings per {each} of the settings in the file.")
+        print_line(f"  No search: {retrainings} per {each} of the settings in the file.")
     print_line(f"  On this machine: {where}.")
 
 

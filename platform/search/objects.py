@@ -83,7 +83,7 @@ def _make(what: str, name: str, arguments: Mapping[str, Any], seed: int | None) 
     if name in OWN_HALVING:
         advice = "eta is its reduction_factor, first its min_resource"
         raise ConfigError(f"{name} is successive halving: use the table [halving] instead, where {advice}.")
-    if name == "GridSampler" and (points := _count_grid(arguments.get("search_space"))) > MOST_POINTS:
+    if name == "GridSampler" and (points := count_grid(arguments.get("search_space"))) > MOST_POINTS:
         raise ConfigError(f"{name}: search_space has {points:,} points, at most {MOST_POINTS:,} fit in memory.")
     if name == "CmaEsSampler" and not _is_installed("cmaes"):
         raise ConfigError("CmaEsSampler needs the package cmaes. Install it with: pip install 'longwave[cmaes]'")
@@ -111,7 +111,8 @@ def _is_installed(package: str) -> bool:
         return False
 
 
-def _count_grid(search_space: Any) -> int:
+def count_grid(search_space: Any) -> int:
+    """Return the number of points of a grid sampler's ``search_space``."""
     lists = search_space.values() if isinstance(search_space, Mapping) else ()
     return math.prod(len(values) for values in lists if isinstance(values, list | tuple))
 

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any
 
 from longwave.models.base.param import Param
-from longwave.platform.errors import ConfigError
-from longwave.platform.search.objects import MOST_POINTS, import_optuna, make_sampler
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.search.objects import MOST_POINTS, count_grid, import_optuna, make_sampler
 
 Drawn = float | str
 """A sampled value: a number, or a word."""
@@ -55,7 +55,15 @@ class Dimension:
         """Return whether ``value`` can be sampled."""
         if self.choices or value is None or isinstance(value, str):
             return value in self.choices
-        return self.low <= value <= self.high
+        return self.low <= value <= self.high and (not self.whole or value == int(value))
+
+    def describe_miss(self, value: Drawn | None) -> str:
+        """Return why a value cannot be sampled: ``lies outside 0.1 to 2``, ``is not a whole number``."""
+        if self.choices:
+            return f"lies outside {', '.join(f'{c:g}' if isinstance(c, float) else str(c) for c in self.choices)}"
+        if isinstance(value, float | int) and self.low <= value <= self.high:
+            return "is not a whole number"
+        return f"lies outside {self.low:g} to {self.high:g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; ``from_dict`` restores it."""
@@ -178,6 +186,40 @@ def draw(
         except Exception as error:
             raise ConfigError(f"sampler: {class_name}: {str(error).strip().splitlines()[0]}") from error
     return [{k: v if isinstance(v, str) else float(v) for k, v in point.items()} for point in points]
+
+
+def check_draws(
+    space: Sequence[Dimension], n: int, known: int, sampler: str, goal: str, arguments: Mapping[str, Any]
+) -> None:
+    """Draw once, so that arguments which a sampler accepts but cannot use fail before anything is trained. A sampler
+    that learns is given made-up results, because it uses some arguments only then.
+
+    Args:
+        space, sampler, goal, arguments: As of ``draw``.
+        n: Points of the largest round.
+        known: Results of all rounds before the last.
+
+    Raises:
+        ConfigError: As ``draw``; or the arguments name what is not searched, give a value outside its range, or a grid
+            with fewer than n points, of which Optuna would repeat some.
+    """
+    class_name, names = class_of(sampler), {d.name for d in space}
+    where = f"sampler: {class_name}"
+    for argument in ("search_space", "fixed_params"):
+        values = arguments.get(argument)
+        if isinstance(values, Mapping) and (unknown := [name for name in values if name not in names]):
+            raise ConfigError(f"{where}: {argument}: {did_you_mean('searched number', unknown[0], names)}")
+    if class_name == "GridSampler" and n > (points := count_grid(arguments.get("search_space"))):
+        advice = "Set fewer trials, or give more values"
+        raise ConfigError(f"{where}: its grid has {points:,} points, and a round has {n:,} trials. {advice}.")
+    results = [(p, float(k)) for k, p in enumerate(draw(space, known, 0))] if learns(sampler) and known else []
+    try:
+        drawn = draw(space, 1 if learns(sampler) else n, 0, sampler, [results], goal, arguments=arguments)
+    except ConfigError as error:
+        raise ConfigError(f"{str(error).rstrip('.')}. Change [sampler_arguments]: {', '.join(arguments)}.") from error
+    for d, value in ((d, point[d.name]) for point in drawn for d in space):
+        if not d.holds(value):
+            raise ConfigError(f"{where}: {d.name} {value} {d.describe_miss(value)}. Change [sampler_arguments].")
 
 
 def _count_points(d: Dimension) -> int:

@@ -64,18 +64,20 @@ class Checkpoint:
         return next(self.candidates(), None)
 
     def candidates(self) -> Iterator[Saved]:
-        """Yield all intact checkpoints: the newest, the previous one, and likewise those of ``older``."""
+        """Yield all intact checkpoints: the newest, the previous one, and likewise those of ``older``. Of a pack that
+        was split, those of its parts are among them, the farthest first: all parts but one may have ended since.
+        """
         for path in (self.path, *self.older):
-            for file in (path, _before(path)):
-                if (saved := _read(file)) is not None:
-                    yield saved
+            parts: list[AnyPath] = []
+            with suppress(OSError):
+                parts = _parts(path)
+            states = (saved for file in (path, _before(path), *parts) if (saved := _read(file)) is not None)
+            yield from sorted(states, key=lambda saved: -saved.facts["steps"]) if parts else states
 
     @property
     def parted(self) -> bool:
         """Whether the pack ran out of memory and was split, so that its parts have checkpoints."""
-        start, own_files = f"{self.path.stem}.", {self.path.name, _before(self.path).name}
-        parts = {n for n in _names(self.path.parent) if n.startswith(start) and n.endswith(self.path.suffix)}
-        return bool(parts - own_files)
+        return bool(_parts(self.path))
 
     def part(self, name: str) -> Checkpoint:
         """Return the checkpoint of a part of the pack, which continues from this one until it has its own."""
@@ -145,6 +147,13 @@ def _beside(path: Somewhere, name: str) -> Somewhere:
 def _before(path: Somewhere) -> Somewhere:
     """Return the path of the previous checkpoint."""
     return _beside(path, "before")
+
+
+def _parts(path: AnyPath) -> list[AnyPath]:
+    """Return the checkpoints of the parts of a pack that was split, and of their parts."""
+    start, own_files = f"{path.stem}.", {path.name, _before(path).name}
+    names = {n for n in _names(path.parent) if n.startswith(start) and n.endswith(path.suffix)}
+    return [path.parent / name for name in sorted(names - own_files)]
 
 
 def _read(path: AnyPath) -> Saved | None:

@@ -13,7 +13,7 @@ from longwave.models.base.param import Param
 Number = float | Tensor
 """One value for all members; or (M, 1) float64, one per member; (1, P) or (M, P) if parameter groups differ."""
 EPS = 1e-8
-"""Lower bound on the root of squared gradients; torch's default."""
+"""What is added to the root of squared gradients, or in Adamax to a gradient's size; torch's default."""
 WEIGHT_DECAY = Param(
     "weight_decay",
     "λ",

@@ -31,7 +31,7 @@ def _absent(name: str, symbol: str, low: float, high: float, meaning: str, **opt
 _dropped = {"unit": "1", "zero": True, "most": 1.0, "default": 0.0}
 COMMON = (
     _absent("clip_value", "clip", 0.1, 5.0, "Largest absolute value of a number of the gradient.", unit="1"),
-    _absent("warmup", "warm-up", 0.0, 5.0, "Epochs in which the learning rate rises from 0, step by step, in a line.",
+    _absent("warmup", "warm-up", 0.0, 5.0, "Epochs in which the learning rate rises to its full value, in equal steps.",
             unit="epochs", zero=True, default=0.0),
     _absent("input_dropout", "p_in", 0.0, 0.6, "Share of the numbers a layer is fed that are 0.", **_dropped),
     _absent("output_dropout", "p_out", 0.0, 0.6, "Share of the features that the read-out reads as 0.", **_dropped),
@@ -70,7 +70,7 @@ def training_params(optimiser: str, schedule: str, groups: Collection[str] = ())
         if name not in registered:
             raise ConfigError(did_you_mean(kind, name, registered))
     rates = (
-        _absent(f"rate_{group}", f"η_{group}/η", 0.1, 10.0, f"What η is multiplied with for the {group}'s weights.",
+        _absent(f"rate_{group}", f"η_{group}/η", 0.1, 10.0, f"What η is multiplied by for the {group}'s weights.",
                 unit="1", zero=True, default=1.0)
         for group in groups
     )  # fmt: skip

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
 from longwave.platform.records.identity import digest
 from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.trial import TrialConfig
@@ -64,8 +66,9 @@ def decide_rung(
     sign = -1.0 if goal == "max" else 1.0
     errors = {trial: sign * rung.valid for trial, rung in rung_by_trial.items()}
     if solved is not None:
+        worst = _solving_score(solved, goal)
         ended = {trial: sign * score for trial, score in cohort.scores.items() if cohort.gone[trial] <= epoch}
-        errors |= {trial: error for trial, error in ended.items() if error <= sign * solved}
+        errors |= {trial: error for trial, error in ended.items() if error <= sign * worst}
     order = sorted(errors, key=lambda trial: (errors[trial], trial))
     count = math.ceil(len(order) / halving["eta"])
     reason = f"successive halving kept the best {count} of {len(order)} at epoch {epoch}"
@@ -85,17 +88,25 @@ def decide_rung(
     return rung_by_trial, reason
 
 
+def _solving_score(solved: float, goal: str) -> float:
+    """Return the worst score that solves a task: ``solved``, or if it is worse ``solved`` in float32, as metrics are
+    recorded, in which an accuracy of 99.7 is 99.69999694824219.
+    """
+    return (min if goal == "max" else max)(solved, float(np.float32(solved)))
+
+
 def last_epoch(config: TrialConfig, valids: Sequence[float], goal: Goal) -> int:
     """Return the epoch at which a training with these validation metrics, one per epoch, ends. This is the last planned
     one; or the first after ``patience`` epochs without improvement, or after ``SOLVED`` in a row that are no worse than
     ``solved``.
     """
     sign = 1.0 if goal == "max" else -1.0
-    patience, solved = config.params.get("patience", math.inf), config.params.get("solved", sign * math.inf)
+    patience = config.params.get("patience", math.inf)
+    least = sign * _solving_score(config.params.get("solved", sign * math.inf), goal)
     best, stale, solved_epochs = -math.inf, 0, 0
     for epoch, valid in enumerate(valids, 1):
         best, stale = (sign * valid, 0) if sign * valid > best else (best, stale + 1)
-        solved_epochs = solved_epochs + 1 if sign * valid >= sign * solved else 0
+        solved_epochs = solved_epochs + 1 if sign * valid >= least else 0
         if stale >= patience or solved_epochs == SOLVED:
             return epoch
     return config.epochs

@@ -17,7 +17,7 @@ from longwave.platform.plugins.known import pin_as_planned
 from longwave.platform.records.identity import digest
 from longwave.platform.records.probe import CPU, Probe, load_key
 from longwave.platform.records.report import Cohort, Ending, Report
-from longwave.platform.records.run import Run
+from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.redaction import make_logger
 from longwave.platform.registry import get_model, get_task
@@ -41,6 +41,10 @@ Emit = Callable[[Report], None]
 """Records a report of a pack. Recording it twice must change nothing."""
 CHECKPOINT_SECONDS = read_seconds("LONGWAVE_CHECKPOINT_SECONDS")
 """Interval at which a pack's state is saved during training."""
+OUT_OF_MEMORY = (
+    "DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"
+)  # fmt: skip
+"""Parts of the messages of other errors that mean that memory ran out."""
 LOG = make_logger(__name__)
 
 
@@ -55,10 +59,13 @@ class _Reporter:
         self.emit, self.cohort, self.weights = emit, cohort, weights
         self.facts, self.patch = environment.describe(), environment.patch() or ""
         self.ended: set[str] = set()
+        self.last_points: dict[str, Point] = {}
         self.journal = Journal()
 
     def __call__(self, report: Report) -> None:
         self.ended.update(r.trial for r in report.runs)
+        self.last_points = {t: p for t, p in self.last_points.items() if t not in report.began}
+        self.last_points |= {p.trial: p for p in report.points}
         self.cohort = self.cohort.after(report)
         self.journal.write(report)
         placed = [replace(r, environment={**self.facts, **r.environment}, patch=self.patch) for r in report.runs]
@@ -66,6 +73,12 @@ class _Reporter:
             self.emit(replace(report, runs=placed))
         except Exception as error:
             raise _Undelivered from error
+
+    def end_failed(self, config: TrialConfig, reason: str, members: int) -> Run:
+        """Return the outcome of a trial that failed, with the finished epochs that it reported."""
+        last = self.last_points.get(config.id)
+        epochs, seconds = (last.epoch, last.seconds) if last else (0, 0.0)
+        return Run(config.id, "failed", reason, epochs=epochs, seconds=seconds, members=members)
 
 
 @environment.flushing_subnormals()
@@ -147,7 +160,7 @@ def _tried(
             )  # its driver adds the device
             return "split"
         reason = f"{type(error).__name__}: {str(error) or 'no message'}".splitlines()[0]
-        reporter(Report((), [Run(c.id, "failed", reason, members=len(configs)) for c in remaining]))
+        reporter(Report((), [reporter.end_failed(c, reason, len(configs)) for c in remaining]))
         return "over"
 
 
@@ -168,7 +181,8 @@ def _was_split(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None) ->
 
 def out_of_memory(error: BaseException) -> bool:
     """Return whether an error means that memory ran out, on a GPU or the CPU."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
+    is_named = any(text in str(error) for text in OUT_OF_MEMORY)
+    return is_named or isinstance(error, (torch.OutOfMemoryError, MemoryError))
 
 
 def _train(

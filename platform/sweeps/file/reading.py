@@ -71,9 +71,19 @@ def read_sweep(path: Path) -> SweepFile:
         raise ConfigError(f"{path} is not TOML: {error}.") from None
     except RecursionError:
         raise ConfigError(f"{path} is not a sweep file: its values are nested too deeply.") from None
-    file = check_sweep(content, str(path))
+    file = check_new_sweep(content, str(path))
     for plugin in file.plugins:
         add_plugin(path.parent / plugin)
+    return file
+
+
+def check_new_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
+    """Return the sweep that ``content`` describes, as ``check_sweep``, if it has no setting without effect that sweeps
+    in stores may have.
+    """
+    file = check_sweep(content, origin)
+    if not file.wider:  # a second search learns from the first
+        _check_learns(file, origin)
     return file
 
 
@@ -131,9 +141,8 @@ def _check_search(file: SweepFile, origin: str) -> None:
             make_pruner(file.pruner, file.pruner_arguments)
     except ConfigError as error:
         raise ConfigError(f"{origin}: {key}: {error}") from None
-    if file.sampler not in SAMPLERS and learns(file.sampler) and file.rounds == 1 and file.trials:
-        reason = f"{file.sampler} learns from earlier rounds, and with rounds = 1 all trials are drawn at once"
-        raise ConfigError(f"{origin}: rounds: {reason}. Set more rounds, such as rounds = 4.")
+    if file.sampler not in SAMPLERS:  # older stores have sweeps with the short name and one round
+        _check_learns(file, origin)
     if file.trials and file.rounds > file.trials:
         raise ConfigError(f"{origin}: rounds: at most one for each of {file.trials} trials, got {file.rounds:,}.")
     for model, study in file.study.items():
@@ -144,6 +153,13 @@ def _check_search(file: SweepFile, origin: str) -> None:
         raise ConfigError(f"{origin}: pruner_arguments: has no effect without a pruner. Name it: pruner = ...")
     if file.pruner and file.halving:
         raise ConfigError(f"{origin}: pruner: the file also has successive halving. Keep {file.pruner} or [halving].")
+
+
+def _check_learns(file: SweepFile, origin: str) -> None:
+    """Raise ConfigError if a sampler that learns has no earlier round to learn from."""
+    if learns(file.sampler) and file.rounds == 1 and file.trials:
+        reason = f"{file.sampler} learns from earlier rounds, and with rounds = 1 all trials are drawn at once"
+        raise ConfigError(f"{origin}: rounds: {reason}. Set more rounds, such as rounds = 4.")
 
 
 def _check_unsearched(file: SweepFile, origin: str) -> None:

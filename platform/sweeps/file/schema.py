@@ -68,7 +68,8 @@ class SweepFile(RecipeChanges):
         tasks, variants: Instead of ``task``, several tasks, and the variants of those that do not take their default.
         models: The models to train.
         trials: Search trials of each cell; with 0 there is no search, and the fixed settings are retrained. The text
-            ``8 per number`` gives a cell so many for each number that its search draws, from 16 to 64 in all.
+            ``8 per number`` gives a cell so many for each number that its search draws, from 16 to 64 in all; a range
+            or a list with a single value counts too, a number that ``space`` fixes does not.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Determines all draws and seeds of the search.
         rule: How a search draws and chooses. 2: each task, variant and model has its own draws, halving has gates, and

@@ -155,9 +155,28 @@ def _check_no_second_search(sweep: Sweep) -> None:
         raise ConfigError(f"{sweep.file.name} has a second search over wider ranges: change them in [wider.space].")
 
 
-def format_tables(space: Mapping[str, Mapping[str, Range]], trials: int) -> str:
-    """Return a second search of ``trials`` trials over these ranges as tables of a sweep file; empty without ranges."""
+def list_not_widened(sweep: Sweep, edges: Sequence[AtEdge]) -> dict[str, list[str]]:
+    """Return, by model, the names at edges that are neither η nor a parameter of the model, as ``hidden``: a second
+    search widens them only by hand.
+    """
+    names: dict[str, list[str]] = {}
+    for cell in sweep.cells:
+        left_out = [edge.name for edge in edges if edge.cell == cell.label and edge.name not in _params(cell)]
+        known = names.get(cell.base.model, [])
+        if new := [*known, *(name for name in left_out if name not in known)]:
+            names[cell.base.model] = new
+    return names
+
+
+def format_tables(
+    space: Mapping[str, Mapping[str, Range]], trials: int, not_widened: Mapping[str, Sequence[str]] = {}
+) -> str:
+    """Return a second search of ``trials`` trials over these ranges as tables of a sweep file; empty without ranges. A
+    comment lists the names that are ``not_widened``, by model.
+    """
     text = f"\n[wider]\ntrials = {trials}\n" if space else ""
+    for model, names in not_widened.items():
+        text += f"# Winners lie at an edge of {', '.join(names)} too: widen these by hand, in [wider.space.{model}].\n"
     for model, ranges in space.items():
         text += f"\n[wider.space.{model}]\n"
         for name, r in ranges.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +12,22 @@ from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.search.space import Dimension, learns
+from longwave.platform.search.space import Dimension, check_draws, learns
 from longwave.platform.statistics.scale import scale_of
 from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.settings import CellSettings, read_cells
+from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
-from longwave.platform.sweeps.plan.rounds import without_defaults
+from longwave.platform.sweeps.plan.rounds import round_sizes, without_defaults
 from longwave.platform.sweeps.plan.validation import gate_score
 from longwave.platform.sweeps.plan.warm_start import choose_starts, published_settings
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.spec import TaskSpec
+
+MOST_RESULTS = 100
+"""Most made-up results with which a sampler's arguments are checked."""
 
 
 def resolve(file: SweepFile) -> Sweep:
@@ -123,6 +127,7 @@ def _plan_cell(
     )
     _check_halving(file, resolved)
     _check_nothing_drawn(file, model, resolved)
+    _check_sampler_arguments(file, task, resolved.space)
     drawn = {d.name for d in resolved.space}
     scale = scale_of(task.metric.goal, task.metric.unit, task.metric.floor(data.test.targets))
     gates = file.rule == 2 and file.halving is not None and file.halving.gate
@@ -167,6 +172,7 @@ def _widened_space(
                 f"{file.name}: {where}: {d.name} must contain {first_range}, got {d.low:g} to {d.high:g}."
             )
     _check_halving(file, resolved)
+    _check_sampler_arguments(file, task, resolved.space)
     return resolved.space
 
 
@@ -177,8 +183,21 @@ def _check_nothing_drawn(file: SweepFile, model: ModelSpec, resolved: ResolvedCe
         raise ConfigError(f"{file.name}: trials: {reason}. Set it in [space.{model.name}], or give search trials.")
 
 
+def _check_sampler_arguments(file: SweepFile, task: TaskSpec, space: Sequence[Dimension]) -> None:
+    """Raise ConfigError if the sampler cannot draw from a space with its arguments, also in later rounds."""
+    if file.sampler_arguments and space and file.trials:
+        sizes, goal = round_sizes(file.of_cell(len(space))), task.metric.goal
+        known = min(sum(sizes[:-1]), MOST_RESULTS)
+        try:
+            check_draws(space, max(sizes), known, file.sampler, goal, file.sampler_arguments)
+        except ConfigError as error:
+            raise ConfigError(f"{file.name}: {error}") from error
+
+
 def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
-    """Raise ConfigError if halving, or a pruner, would compare trials of different lengths, or in different packs."""
+    """Raise ConfigError if halving, or a pruner, would compare trials of different lengths, or in different packs; or
+    if a setting of halving has no effect.
+    """
     if not file.stops_early:
         return
     key = "halving" if file.halving else "pruner"
@@ -187,16 +206,35 @@ def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
             f"{file.name}: {key}: epochs is searched, but trials that compete must have the same length. Set epochs to "
             "one value."
         )
+    if file.halving:
+        _check_rungs(file, file.halving, resolved)
     for d in resolved.space if not file.joint_packs else ():
         defaults = resolved.numbers.get(d.name, {}).values()
         if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):
-            why = (
-                f"may be drawn as its default {next(filter(d.holds, defaults)):g}, which"
-                if defaults
-                else "is drawn, and"
-            )
-            advice = "Search it without halving, or give halving a cohort" if file.halving else "Give rule 2 and a pack"
-            raise ConfigError(f"{file.name}: {key}: {d.name} {why} trains in another pack. {advice}.")
+            default = next(filter(d.holds, defaults), None)
+            which = f"that differ in {d.name}" if default is None else f"with its default {default:g} and others"
+            why = f"trials {which} cannot share a pack, so they cannot compete"
+            cohort = "give halving a cohort" if file.halving else "set rule = 2"
+            raise ConfigError(f"{file.name}: {key}: {d.name} is searched, but {why}. Set it to one value, or {cohort}.")
+
+
+def _check_rungs(file: SweepFile, halving: Halving, resolved: ResolvedCell) -> None:
+    """Raise ConfigError if no rung lies before the last epoch, if trials that compete are solved at different scores,
+    or if gates are set under rule 1.
+    """
+    where, epochs = f"{file.name}: halving", resolved.fields["epochs"]
+    if file.rule == 1 and (gates := sorted(halving.model_fields_set & {"gate", "gate_most"})):
+        raise ConfigError(f"{where}: {gates[0]} has no effect under rule 1. Remove it, or set rule = 2.")
+    if halving.first >= epochs:
+        raise ConfigError(
+            f"{where}: first must be below the number of epochs, {epochs}, got {halving.first}: no trial would be "
+            "stopped. Set it lower, or remove [halving]."
+        )
+    if any(d.name == "solved" for d in resolved.space):
+        raise ConfigError(
+            f"{where}: solved is searched, but trials that compete must be solved at the same score. Set solved to one "
+            "value."
+        )
 
 
 def _label_of_cell(file: SweepFile, task: TaskSpec, model: ModelSpec, chosen: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from longwave.platform.errors import ConfigError
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import FIELDS, SIZES, WORDS, TrialConfig, cohort_key
 from longwave.platform.search.objects import CLASS
@@ -39,7 +40,10 @@ def next_round(
     if learns(file.sampler):
         space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
     rounds, is_used = _list_rounds(sized, cell, earlier, ends), partial(_is_used, cell)
-    drawn = draw(space, n, seed, file.sampler, rounds, cell.goal, is_used, file.sampler_arguments)
+    try:
+        drawn = draw(space, n, seed, file.sampler, rounds, cell.goal, is_used, file.sampler_arguments)
+    except ConfigError as error:
+        raise ConfigError(f"{file.name}: {error}") from error
     starts = [*cell.starts[count:], *[{}] * n]
     seeds = search_seeds(file, cell.base)[count:]
     trials = [_trial_at(cell, {**p, **start}, s) for p, start, s in zip(drawn, starts, seeds, strict=False)]

@@ -43,11 +43,15 @@ def _study_trials(store: Store, cell: CellPlan, planned: list[PlannedTrial]) -> 
     for point in store.curves(ended):
         curves[point.trial].append(point)
     for trial in ended:
-        config, run, curve = trial_by_id[trial].config, trial_by_id[trial].run, curves[trial]
+        record, curve = trial_by_id[trial], curves[trial]
+        config, run = record.config, record.run
         assert run
         facts = {"seed": config.seed, "row": config.row, "epochs": run.epochs} | (
             {"why": run.reason} if run.reason else {}
         )
         began, last = (curve[0].at - curve[0].seconds, curve[-1].at) if curve else (None, None)
+        if not curve and record.ended:
+            last = record.ended.timestamp()
+            began = last - run.seconds
         values = {point.epoch: point.valid for point in curve}
         yield StudyTrial(trial, drawn_values(cell, config), run.status, run.valid, values, began, last, facts)

@@ -10,7 +10,7 @@ from longwave.tasks.base.spec import TaskSpec
 from longwave.tasks.trivial.constant import Majority, Mean
 
 MARGIN = 0.9
-"""A trial beats the constant predictor with at most this share of its error."""
+"""A trial beats the constant predictor with less than this share of its error."""
 
 
 def constant_score(task: TaskSpec, data: Data[Any]) -> float:
@@ -23,7 +23,7 @@ def constant_score(task: TaskSpec, data: Data[Any]) -> float:
 
 
 def gate_score(task: TaskSpec, data: Data[Any]) -> float | None:
-    """Return the validation metric that trials must reach at a rung; None for a metric without a perfect score."""
+    """Return the validation metric that trials must beat at a rung; None for a metric without a perfect score."""
     scale = scale_of(task.metric.goal, task.metric.unit)
     if scale.perfect is None:
         return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.boards.row import SHORT
 from longwave.platform.records.group import Group
 from longwave.platform.records.trial import FIELDS, WORDS
-from longwave.platform.search.space import Dimension, Drawn
+from longwave.platform.search.space import Drawn
 from longwave.platform.search.studies import read_study
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, WarmStart, training_words
@@ -127,7 +127,7 @@ def _warm_start(cell: CellPlan, source: str, values: Mapping[str, Any], defaults
             if value is not None:
                 values_of_drawn[name] = value if isinstance(value, str) else float(value)
             if not drawn[name].holds(value):
-                out.append(f"{name} {_format_value(value)} lies outside {_format_range(drawn[name])}")
+                out.append(f"{name} {_format_value(value)} {drawn[name].describe_miss(value)}")
         elif name in FIELDS:
             differing += [f"{name} {_format_value(value)}"] if value != getattr(cell.base, name) else []
         elif name not in fixed:
@@ -160,10 +160,6 @@ def _median_on_validation(group: Group, sign: float) -> float:
     ended = [run for run in group.runs if run.id not in group.came and run.status in ("ok", "diverged")]
     valids = [sign * run.valid if run.status == "ok" and run.valid is not None else math.inf for run in ended]
     return median(valids) if valids else math.inf
-
-
-def _format_range(d: Dimension) -> str:
-    return ", ".join(map(_format_value, d.choices)) if d.choices else f"{d.low:g} to {d.high:g}"
 
 
 def _format_value(value: Any) -> str:

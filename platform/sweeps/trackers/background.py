@@ -16,6 +16,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from longwave.platform.errors import LongwaveError
+from longwave.platform.paths import mlflow_server, store_url
+from longwave.platform.redaction import redacted
+from longwave.platform.storage.engine import without_password
 from longwave.platform.sweeps.trackers.tracker import TrackerName
 
 if TYPE_CHECKING:
@@ -77,7 +80,7 @@ class Background:
             yield
         finally:
             if self.tracker.name != "mlflow" or self._has_news(store, sweep, before):
-                self.problem = self._wait_until_sent(sweep)
+                self.problem = self._wait_until_sent(store, sweep)
             self.end()
 
     def end(self) -> None:
@@ -92,7 +95,7 @@ class Background:
         except LongwaveError:
             return True
 
-    def _wait_until_sent(self, sweep: str) -> str:
+    def _wait_until_sent(self, store: Store, sweep: str) -> str:
         """Wait until all is sent, and return what went wrong."""
         try:
             output, _ = self._process.communicate(timeout=LAST_SECONDS)
@@ -104,9 +107,17 @@ class Background:
                 if output
                 else f"The process that sends results to {self.tracker.title} died"
             )
-        name = self.tracker.name
+        return problem and (
+            f"{problem.rstrip('.')}. Nothing is lost; send it later with: longwave {self._command(store, sweep)}"
+        )
+
+    def _command(self, store: Store, sweep: str) -> str:
+        """Return the command that sends a sweep to this tracker, without passwords."""
+        name, address = self.tracker
         command = f"mlflow sync {sweep}" if name == "mlflow" else f"sweep resume {sweep} --tracker {name}"
-        return problem and f"{problem.rstrip('.')}. Nothing is lost; send it later with: longwave {command}"
+        if name == "mlflow" and address != mlflow_server(None):
+            command += f" --server {redacted(address)}"
+        return command + (f" --store {without_password(store.url)}" if store.url != store_url(None) else "")
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin

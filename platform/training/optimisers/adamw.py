@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from longwave.platform.training.optimiser import BETAS, WEIGHT_DECAY, Optimiser, Update, adam_step
 
-DECAY = replace(WEIGHT_DECAY, meaning="Weight decay: each step takes η λ times the weights away.", default=0.01)
+DECAY = replace(WEIGHT_DECAY, meaning="Weight decay: each step subtracts η λ times the weights.", default=0.01)
 
 
 def step(u: Update) -> None:

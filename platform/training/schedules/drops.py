@@ -14,7 +14,7 @@ FACTOR = Param(
     0.5,
     False,
     "1",
-    "What the learning rate is multiplied with after each epoch of drops.",
+    "What the learning rate is multiplied by after each epoch of drops.",
     most=1.0,
     searched=False,
     default=0.1,

@@ -17,7 +17,7 @@ FACTOR = Param(
     0.5,
     False,
     "1",
-    "What the learning rate is multiplied with when validation stands still.",
+    "What the learning rate is multiplied by when validation stands still.",
     most=1.0,
     searched=False,
     default=0.1,
@@ -54,7 +54,7 @@ def factor(moment: Moment, numbers: Mapping[str, float]) -> float:
 SCHEDULE = Schedule(
     name="plateau",
     title="drops on a plateau",
-    source="torch.optim.lr_scheduler.ReduceLROnPlateau with its defaults, on the validation metric of each member",
+    source="torch.optim.lr_scheduler.ReduceLROnPlateau with its defaults, but no eps, on each member's validation",
     params=(FACTOR, PATIENCE),
     factor=factor,
 )

@@ -17,7 +17,9 @@ from longwave.platform.storage.store import Store
 
 SCRIPT = DEPLOY / "slurm/longwave.sbatch"
 STAND_INS = {
-    "srun": 'while [[ $1 == --* ]]; do shift; done\nexec "$@"',
+    # A step has one core unless it is told: https://slurm.schedmd.com/srun.html, --cpus-per-task.
+    "srun": '[[ $* == *"ray start"* && $* != "--cpus-per-task=1 "* ]] && exit 1\n'
+    'while [[ $1 == --* ]]; do shift; done\nexec "$@"',
     "scontrol": '[ "$*" = "show hostnames [one,two]" ] && printf "one\\ntwo\\n"',
     "hostname": "echo 127.0.0.2",  # Ray takes 127.0.0.1 for whatever address the machine has outside
 }

@@ -10,7 +10,7 @@ import optuna
 import pytest
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.search.space import Dimension, draw
+from longwave.platform.search.space import Dimension, check_draws, draw
 
 SPACE = (Dimension("lr", 1e-4, 1e-1, log=True), Dimension("dt", 0.0, 2.0), Dimension("hidden", 4, 64, whole=True))
 SIZES = (5, 5, 5)
@@ -108,3 +108,41 @@ def test_a_space_that_a_sampler_refuses_is_one_line() -> None:
     with pytest.raises(ConfigError, match="^sampler: BruteForceSampler: .*step") as caught:
         draw(SPACE, 2, 0, "BruteForceSampler")
     assert "\n" not in str(caught.value)
+
+
+GRID: dict[str, list[Any]] = {"lr": [0.01], "dt": [0.5, 1.0], "hidden": [8]}
+
+
+@pytest.mark.parametrize(
+    ("sampler", "arguments", "n", "line"),
+    [
+        ("GridSampler", {"search_space": GRID}, 3, "its grid has 2 points, and a round has 3 trials. Set fewer trials"),
+        ("GridSampler", {"search_space": {**GRID, "dt": [0.5, 50.0]}}, 2, r"dt 50.0 lies outside 0 to 2. Change"),
+        ("GridSampler", {"search_space": {**GRID, "hiden": [1, 2]}}, 2, "search_space: No searched number 'hiden'"),
+        ("GridSampler", {"search_space": {"lr": [0.01]}}, 1, r"dt, is not found .* grid. Change \[sampler_arguments\]"),
+        ("PartialFixedSampler", {"fixed_params": {"dt": -3.0}}, 2, "dt -3.0 lies outside 0 to 2. Change"),
+        ("PartialFixedSampler", {"fixed_params": {"dd": 1.0}}, 2, "fixed_params: No searched number 'dd'"),
+        ("TPESampler", {"gamma": 3}, 2, r"'int' object is not callable. Change \[sampler_arguments\]: gamma.$"),
+        ("TPESampler", {"n_ei_candidates": 0}, 2, r"Change \[sampler_arguments\]: n_ei_candidates.$"),
+    ],
+)  # fmt: skip
+def test_arguments_that_a_sampler_takes_but_cannot_use_are_refused_in_a_line(
+    sampler: str, arguments: dict[str, Any], n: int, line: str
+) -> None:
+    base = {"base_sampler": "RandomSampler"} if sampler == "PartialFixedSampler" else {}
+    with pytest.raises(ConfigError, match=f"^sampler: {sampler}: .*{line}") as caught:
+        check_draws(SPACE, n, 12, sampler, "min", {**arguments, **base})
+    assert "\n" not in str(caught.value)
+
+
+def test_arguments_that_a_sampler_can_use_are_taken() -> None:
+    check_draws(SPACE, 2, 0, "GridSampler", "min", {"search_space": GRID})
+    check_draws(SPACE, 5, 12, "CmaEsSampler", "max", {"popsize": 4, "x0": {"lr": 0.01, "dt": 1.0, "hidden": 8}})
+    check_draws(SPACE, 5, 0, "TPESampler", "min", {"n_ei_candidates": 0})  # one round, in which it is not used
+
+
+def test_a_range_of_whole_numbers_holds_no_others() -> None:
+    whole = SPACE[2]
+    held = [value for value in (3, 4, 4.5, 12.9, 64.0, 64.5, float("nan")) if whole.holds(value)]
+    assert held == [4, 64.0]
+    assert (whole.describe_miss(12.9), whole.describe_miss(65)) == ("is not a whole number", "lies outside 4 to 64")

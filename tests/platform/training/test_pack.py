@@ -255,6 +255,22 @@ def test_an_error_in_training_ends_the_open_trials_as_failed_with_its_reason() -
     assert "ValueError: adding takes a variant" in events.runs[0].reason
 
 
+def test_a_trial_that_fails_keeps_the_epochs_that_it_had_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, configs = Pack.train_epoch, [trial(seed=1), trial(seed=2)]
+
+    def fail_in_third(self: Pack, *others: Any) -> bool:
+        if self.epoch == 3:
+            raise RuntimeError("no more")
+        return real(self, *others)
+
+    monkeypatch.setattr(Pack, "train_epoch", fail_in_third)
+    events = trained(configs)
+    for config in configs:
+        run, points = events.run(config), [p for p in events.points if p.trial == config.id]
+        assert (run.status, run.epochs, run.valid, len(points)) == ("failed", 2, None, 2)
+        assert run.seconds == points[-1].seconds > 0
+
+
 def test_a_pack_refuses_trials_of_two_shapes() -> None:
     with pytest.raises(ValueError, match="one shape, got 2 shapes"):
         Pack([trial(), trial(hidden=9)], get_task("adding").load("N=20"))

@@ -160,6 +160,19 @@ def test_a_training_ends_after_the_third_epoch_in_a_row_that_solves_the_task(
     assert last_epoch(both, valids, goal) == min(last_epoch(config, valids, goal), by_hand(valids, 2, goal))
 
 
+@pytest.mark.parametrize(("goal", "solved"), [("max", 99.7), ("max", 99.8), ("min", 0.0002), ("min", 0.0003)])
+def test_a_score_recorded_in_float32_solves_a_task_that_it_equals(goal: Goal, solved: float) -> None:
+    config = trial(epochs=9, params={**trial().params, "solved": solved})
+    recorded, better = np.float32(solved), -1.0 if goal == "min" else 1.0
+    worse = float(np.nextafter(recorded, np.float32(-better * math.inf)))
+    assert last_epoch(config, [float(recorded)] * 5, goal) == last_epoch(config, [solved] * 5, goal) == 3
+    assert last_epoch(config, [worse] * 5, goal) == 9
+    known = (Rung("c", 3, "a", solved - better), Rung("c", 3, "b", solved - 2 * better))
+    for score, stays in ((float(recorded), [False, False]), (worse, [True, False])):
+        decision = decide_rung(Cohort("c", ("a", "b", "x"), {"x": 2}, known, {"x": score}), {"eta": 3}, 3, goal, solved)
+        assert decision is not None and [rung.stays for rung in decision[0].values()] == stays
+
+
 def test_members_that_solve_the_task_end_ok_where_alone_they_would_and_the_others_go_on() -> None:
     free = [patient(None, k, epochs=8) for k in range(4)]
     curves = trained(free)

@@ -187,17 +187,39 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a size under halving": (
         {"batch": [2, 4]},
         {"halving": {"eta": 2}},
-        "halving: batch is drawn, and trains in another pack.",
+        "halving: batch is searched, but trials that differ in batch cannot share a pack, so they cannot compete. "
+        "Set it to one value, or give halving a cohort.",
     ),
     "a word under halving": (
         {"optimiser": ["adam", "sgd"]},
         {"halving": {"eta": 2}},
-        "halving: optimiser is drawn, and trains in another pack.",
+        "halving: optimiser is searched, but trials that differ in optimiser cannot share a pack",
     ),
     "a default under halving": (
         {"weight_decay": [0, 0.1]},
         {"halving": {"eta": 2}},
-        "halving: weight_decay may be drawn as its default 0, which trains in another pack.",
+        "halving: weight_decay is searched, but trials with its default 0 and others cannot share a pack",
+    ),
+    "a size under a pruner": (
+        {"batch": [2, 4]},
+        {"pruner": "MedianPruner"},
+        "pruner: batch is searched, but trials that differ in batch cannot share a pack, so they cannot compete. "
+        "Set it to one value, or set rule = 2.",
+    ),
+    "several scores that solve the task": (
+        {"solved": [0.1, 0.2]},
+        {"halving": {"eta": 2, "cohort": 4}},
+        "tiny: halving: solved is searched, but trials that compete must be solved at the same score. Set",
+    ),
+    "gates under rule 1": (
+        {"dt": 0.5},
+        {"halving": {"gate_most": 3}},
+        "tiny: halving: gate_most has no effect under rule 1. Remove it, or set rule = 2.",
+    ),
+    "a rung behind the last epoch": (
+        {"dt": 0.5},
+        {"halving": {"first": 6}},
+        "tiny: halving: first must be below the number of epochs, 6, got 6: no trial would be stopped. Set it",
     ),
 }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from longwave.platform.sweeps.file.reading import with_keys
+from longwave.platform.errors import ConfigError
+from longwave.platform.sweeps.file.reading import check_sweep, read_sweep, with_keys
 
 PLAIN: dict[str, Any] = {
     "name": "LEM", "task": "adding", "tasks": ["adding", "copy_memory"], "variants": {"copy_memory": "T=10"},
@@ -26,3 +28,19 @@ def test_a_name_in_any_spelling_stands_for_its_key_and_nothing_else_is_changed(p
 def test_what_is_no_name_stays_as_it_is() -> None:
     content = {"task": 3, "models": [None, "no such model"]}
     assert with_keys(content) == content
+
+
+LEARNS = 'name = "s"\ntask = "adding"\nmodels = ["lem"]\ntrials = 8\nsampler = "tpe"\n'
+WIDER = "[wider]\ntrials = 4\n[wider.space.lem]\ndt = { low = 0.01, high = 3.0 }\n"
+
+
+def test_a_file_whose_sampler_learns_needs_a_round_to_learn_from(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(LEARNS)
+    with pytest.raises(ConfigError, match=r"s.toml: rounds: tpe learns from earlier rounds, .* Set more rounds, such"):
+        read_sweep(file)
+    for more in ("rounds = 4\n", WIDER):
+        file.write_text(LEARNS + more)
+        assert read_sweep(file).sampler == "tpe"
+    stored = {"name": "s", "task": "adding", "models": ["lem"], "trials": 8, "sampler": "tpe"}
+    assert check_sweep(stored, "s").rounds == 1, "an older store may have it"

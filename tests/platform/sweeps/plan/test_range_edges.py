@@ -35,6 +35,7 @@ from longwave.platform.sweeps.plan.range_edges import (
     edges_of_winner,
     find_edges,
     format_tables,
+    list_not_widened,
     widen_ranges,
 )
 from longwave.platform.sweeps.plan.resolve import resolve
@@ -110,6 +111,19 @@ def test_a_range_is_widened_for_all_models_alike_as_far_as_values_are_valid() ->
     assert space["tau_gru"]["tau"] == (0.0, 395.0, False), "a delay is not negative"
     assert space["lipschitz_rnn"]["beta"] == (pytest.approx(0.5), pytest.approx(0.95), False)
     assert "gamma" not in space["cornn"], "what sits nowhere at an edge keeps its range"
+
+
+def test_a_training_number_and_a_size_at_an_edge_are_named_to_be_widened_by_hand() -> None:
+    drawn = {"weight_decay": {"low": 1e-6, "high": 1e-2}, "hidden": {"low": 4, "high": 32}}
+    sweep = resolve(small(models=["cornn", "gru"], hidden=None, space={"cornn": drawn}))
+    cell = sweep.cells[0]
+    edges = [*edges_of_winner(cell, replace(won(cell, weight_decay=0.0099, lr=0.099), hidden=32))]
+    assert list_not_widened(sweep, edges) == {"cornn": ["weight_decay", "hidden"]}
+    text = format_tables(widen_ranges(sweep, edges), 2, list_not_widened(sweep, edges))
+    comment = "# Winners lie at an edge of weight_decay, hidden too: widen these by hand, in [wider.space.cornn].\n"
+    assert comment in text and tomllib.loads(text)["wider"]["space"]["cornn"].keys() == {"lr"}
+    assert format_tables({}, 2, list_not_widened(sweep, edges)) == comment
+    assert list_not_widened(sweep, [edge for edge in edges if edge.name == "lr"]) == {}
 
 
 def test_the_box_round_a_winner_leaves_the_first_range_only_where_the_winner_sits_at_its_end(store: Store) -> None:

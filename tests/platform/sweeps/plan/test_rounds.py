@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from small_sweeps import small
 
+from longwave.platform.errors import ConfigError
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
@@ -62,6 +63,18 @@ def test_a_search_that_learns_is_told_nothing_of_trials_that_diverged() -> None:
     }
     unknown = next_round(file, entry, first, {**ended(first), first[5].id: Run(first[5].id, "failed", "it did")})
     assert second["diverged"] == unknown != second["ok"]
+
+
+def test_a_sampler_that_could_not_draw_a_later_round_is_refused_in_the_plan_by_the_name_of_the_sweep() -> None:
+    tpe = {"sampler": "TPESampler", "sampler_arguments": {"gamma": 3}}
+    with pytest.raises(ConfigError, match=r"^tiny: sampler: TPESampler: 'int' object is not callable. Change \[sampl"):
+        cell(trials=24, rounds=2, **tpe)
+    assert cell(trials=8, rounds=2, **tpe)[1].space, "too few results for the sampler to use the argument"
+    file, entry = cell(
+        trials=2, sampler="GridSampler", sampler_arguments={"search_space": {"lr": [0.01], "dt": [1, 2]}}
+    )
+    with pytest.raises(ConfigError, match="^tiny: sampler: GridSampler: The parameter name, dt, is not found"):
+        next_round(file.model_copy(update={"sampler_arguments": {"search_space": {"lr": [0.01]}}}), entry, [], {})
 
 
 @pytest.mark.parametrize(("sampler", "queued"), [("tpe", [3]), ("random", [0, 3])])

@@ -58,7 +58,13 @@ def test_optuna_loads_a_sweep_as_a_study_with_its_trials_curves_and_best(swept: 
         assert theirs.params == {name: trial.config.params[name] for name in theirs.params}
         curve = {p.epoch: p.valid for p in swept.curves([trial.config.id])}
         assert theirs.intermediate_values == curve and set(theirs.params) == {"lr", "dt"}
-        assert not curve or (theirs.duration and 0 <= theirs.duration.total_seconds() < 600)
+        assert theirs.duration and 0 <= theirs.duration.total_seconds() < 600
+        assert curve or (
+            theirs.datetime_complete
+            and trial.ended
+            and theirs.datetime_complete.timestamp() == pytest.approx(trial.ended.timestamp(), abs=1e-3)
+        )
+    assert any(not swept.curves([trial.config.id]) for trial in ours), "a trial that diverged in its first epoch"
     best = min((t for t in ours if t.run and t.status == "ok"), key=lambda t: t.run.valid or math.inf)  # type: ignore[union-attr]
     assert study.best_trial.user_attrs["trial"] == best.config.id and study.best_value == best.run.valid  # type: ignore[union-attr]
     assert study.direction.name == "MINIMIZE" and study.user_attrs["model"] == "lem"
@@ -160,6 +166,20 @@ def test_the_best_trials_of_a_study_start_a_search_and_one_outside_its_space_is_
     (tmp_path / "theirs.db").unlink()  # what was read stays with the plan
     assert read_sweep_plan(store, "tiny").cells[0].warm == warm.cells[0].warm
     assert "warm start from trials of an Optuna study" in searched_by(stored_settings(file))
+
+
+def test_a_trial_of_a_study_whose_size_is_no_whole_number_is_left_out(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/sizes.db"
+    study, floats = optuna.create_study(storage=storage), optuna.distributions.FloatDistribution
+    ranges = {"lr": floats(1e-4, 1.0), "dt": floats(0.1, 2.0), "hidden": floats(1.0, 100.0)}
+    for hidden in (12.9, 12.0):
+        params = {"lr": 0.01, "dt": 0.5, "hidden": hidden}
+        study.add_trial(optuna.trial.create_trial(params=params, distributions=ranges, value=hidden))
+    settings = {**SIZES, "hidden": None, "space": {"lem": {"hidden": {"low": 4, "high": 32}}}}
+    [cell] = with_settings_of_studies(
+        resolve(small(models=["lem"], study={"lem": {"storage": storage}}, **settings))
+    ).cells
+    assert [start.out for start in cell.warm] == ["", "hidden 12.9 is not a whole number"]
 
 
 @pytest.mark.integration

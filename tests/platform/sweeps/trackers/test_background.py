@@ -110,7 +110,7 @@ def test_a_tracker_that_died_is_said_with_what_to_do_even_if_no_trial_ended(
         attempt(store, config, 2, 1, 2, 0.5, over=False)
     assert tracker.problem == (
         "The process that sends results to MLflow at http://***@127.0.0.1:9 died. Nothing is lost; send it later with: "
-        "longwave mlflow sync filled"
+        f"longwave mlflow sync filled --server http://***@127.0.0.1:9 --store {store.url}"
     )
 
 
@@ -150,7 +150,7 @@ def test_another_tracker_than_mlflow_is_sent_the_rest_by_resuming(store: Store, 
         pass
     assert tracker.problem == (
         "There is no tracker gone.py. Give a Python file that binds TRACKER. Nothing is lost; send it later with: "
-        "longwave sweep resume filled --tracker gone.py"
+        f"longwave sweep resume filled --tracker gone.py --store {store.url}"
     )
 
 

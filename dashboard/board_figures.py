@@ -19,7 +19,7 @@ from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.lag import against_lag, scores_by_lag
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.scatter import against_length
-from longwave.platform.figures.search import expected_bests
+from longwave.platform.figures.search import median_bests
 from longwave.platform.figures.seeds import seeds
 
 Make = Callable[[], Figure | None]
@@ -43,8 +43,8 @@ ABOUT = {
     "length": "The median of each model's best row on validation, by the length of its sequences or the steps ahead of "
     "its forecasts.",
     "depth": "Score by number of layers: each retraining is a dot, a line joins the medians.",
-    "search": "The best validation score that a search of k trials is expected to find. With three models or fewer, "
-    "a band shows 80 % of such searches.",
+    "search": "The best validation score that a search of k trials finds, its median over such searches. With three "
+    "models or fewer, a band shows 80 % of them.",
 }
 LACKING = {
     "medians": "No row has a median yet.",
@@ -137,11 +137,11 @@ def draw_lengths(url: str, rows: Sequence[Row], task_rows: Sequence[Row], log: b
 
 
 def draw_budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:
-    """Return the expected best scores of the searches behind the models shown."""
+    """Return the median best scores of the searches behind the models shown."""
     shown = {row.config for row in rows}
     models = {row.model: row.model_title for row in rows}
     curves = [
         c for c in cached_reads.read_search_curves(url, rows[0].task) if c.row.variant == rows[0].variant and c.curve
     ]
     curves = [curve for curve in curves if curve.row.config in shown]
-    return expected_bests(curves, models, measured(curves[0].row), log) if curves else None
+    return median_bests(curves, models, measured(curves[0].row), log) if curves else None

@@ -163,7 +163,7 @@ def read_trials_of_sweep(url: str, sweep: str) -> Sequence[Trial]:
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
 def read_search_curves(url: str, task: str) -> Sequence[SearchCurve]:
-    """Return the expected best scores of the searches behind a task's rows."""
+    """Return the median best scores of the searches behind a task's rows."""
     return search_curves(open_store(url), read_board_rows(url, task))
 
 

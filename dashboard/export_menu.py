@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from longwave.dashboard import board_table
 from longwave.dashboard.board_table import BoardView
+from longwave.platform.boards import columns
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.printed import quote_numbers
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import plain
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render import board as as_text
-from longwave.platform.render.export import Table, of_texts
+from longwave.platform.render.export import Table
 
 REFERENCES = ("kind", "model", "number", "parameters")
 
@@ -44,6 +45,8 @@ def row_as_table(row: Row) -> Table:
 
 
 def references_as_table(rows: Sequence[Row]) -> Table:
-    """Return one line per number that was not trained here: kind, name, the number, its size."""
+    """Return one line per number that was not trained here: kind, name, the number, its size; its records are those of
+    a board.
+    """
     lines = [(r.kind, r.title, plain(r.mean) if r.trivial else quote_numbers(r), plain(r.parameters)) for r in rows]
-    return of_texts(f"{rows[0].board}: not trained here", REFERENCES, lines)
+    return Table(f"{rows[0].board}: not trained here", REFERENCES, lines, records=list(map(columns.record, rows)))

@@ -31,7 +31,7 @@ PAGES = {
     },
 }
 """Titles of the pages by name, in sections."""
-DEMO = "longwave sweep run infra/sweeps/demo.toml"
+DEMO = "longwave demo"
 STYLE = """<style>
 .stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; max-width: 110rem; }
 h1 { font-size: 1.7rem !important; padding: 0 0 0.4rem !important; }
@@ -39,7 +39,10 @@ h3 { font-size: 1.25rem !important; padding-bottom: 0.25rem !important; }
 [data-testid="stCaptionContainer"] { opacity: 0.8 !important; }
 hr { margin: 0.25rem 0 !important; }
 .stMultiSelect [data-tag] { background-color: rgba(134, 142, 151, 0.25) !important; color: inherit !important; }
-.link-table a, .phone-pages a { color: inherit; text-decoration-color: #868E97; text-underline-offset: 0.2em; }
+.link-table a, .phone-pages a { color: inherit; }
+[data-testid="stPageLink"] p { text-decoration: underline; }
+:is(.link-table, .phone-pages) a, [data-testid="stPageLink"] p {
+  text-decoration-color: #868E97; text-underline-offset: 0.2em; }
 .phone-pages { display: none; }
 .link-table { overflow-x: auto; font-size: 0.875rem; }
 .link-table td:nth-child(-n+2) { white-space: nowrap; }
@@ -90,7 +93,7 @@ def draw_page(title: str, draw: Draw, interval: int = refresh_rate.SHORTEST) -> 
             if not _any_results() and not _draw_live_sweeps():
                 draw_command("The demo takes a few minutes on two cores:", DEMO)
         draw_foot(every)
-        rate.note_draw(refresh_rate.visitor_id(), time.perf_counter() - began)
+        rate.note_draw(refresh_rate.visitor_id(), time.perf_counter() - began, every)
         if redraw and rate.every(interval) != every:  # only a new run of the script changes the interval
             st.rerun()
         redraw = True
@@ -149,13 +152,16 @@ def draw_command(why: str, text: str) -> None:
     st.code(text, language=None, wrap_lines=True)
 
 
-def draw_figure(make: Callable[[], Figure | None], key: str, lacking: str = "") -> Figure | None:
+def draw_figure(
+    make: Callable[[], Figure | None], key: str, lacking: str = "", captioned: bool = False
+) -> Figure | None:
     """Draw a figure and return it; if it fails, show a sentence and return None.
 
     Args:
         make: Returns the figure, or None if there is nothing to draw.
         key: Name of the figure on the page.
         lacking: Sentence shown if there is nothing.
+        captioned: Whether its text alternative is shown below it too: a figure without a legend needs that.
     """
     try:
         figure = make()
@@ -169,6 +175,8 @@ def draw_figure(make: Callable[[], Figure | None], key: str, lacking: str = "") 
     spec = figure.spec()
     spec["config"]["text"] = {"color": FAINT}  # without it texts are black, even on a dark background
     st.vega_lite_chart(spec, key=key, alt=figure.title)
+    if captioned:
+        st.caption(in_streamlit(f"{figure.title[:1].upper()}{figure.title[1:]}."))
     return figure
 
 

@@ -71,15 +71,14 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
     search_progress = progress(search_trials, about.goal, cached_reads.are_draws_dependent(url, sweep))
     st.markdown(describe_best(search_progress, retrained, in_streamlit(metric_words(about.metric))))
     family = next((row.family for row in rows), "")
-    lacking = "No search trial has ended with a metric yet."
     drawn = page_frame.draw_figure(
-        lambda: best_so_far(search_progress, family, metric_words(about.metric), log), "so far", lacking
+        lambda: best_so_far(search_progress, family, metric_words(about.metric), log), "so far", captioned=True
     )
     return {"best so far": drawn, **draw_settings(url, sweep, chosen, search_trials)}
 
 
 def describe_best(search_progress: SearchProgress, rows: Sequence[Row], metric: str) -> str:
-    """Return a sentence on the best score of the search, the expected best of half of it, and the retrained score."""
+    """Return a sentence on the best score of the search, the median best of half of it, and the retrained score."""
     if not search_progress.winner or not search_progress.winner.run:
         return "No search trial has ended with a metric yet."
     value, ended_count = search_progress.winner.run.valid, len(search_progress.ended)
@@ -90,11 +89,11 @@ def describe_best(search_progress: SearchProgress, rows: Sequence[Row], metric: 
     ]
     if search_progress.half and ended_count > 1:
         parts.append(
-            f"with half as many trials a search is expected to find {plain(search_progress.half.value)} "
+            f"with half as many trials the median search finds {plain(search_progress.half.value)} "
             f"[{plain(search_progress.half.low)}, {plain(search_progress.half.high)}], 80 % of such searches"
         )
-    if not search_progress.expected:
-        parts.append("its trials are not independent draws, so no expected score is shown")
+    if not search_progress.curve:
+        parts.append("its trials are not independent draws, so no median search is shown")
     parts += [f"retrained: **test {metric} {median(row)}**, {row.seed_count} seeds" for row in rows[:1]]
     return "; ".join(parts) + "."
 
@@ -109,7 +108,8 @@ def draw_settings(
     names = varied_settings(trials)
     ended = [t for t in trials if t.status in TOLD]
     if len(ended) < 2 or not names:
-        st.caption("Fewer than two search trials have ended.")
+        if ended:
+            st.caption("Settings are compared once two search trials that differ in them have ended.")
         return {}
     limited = any(state.address_value(f"in-{name}") for name in names)
     with st.expander("Ranges: pick trials by their settings", expanded=limited, on_change="rerun") as ranges:
@@ -121,7 +121,9 @@ def draw_settings(
     ids = {t.config.id for t in selected}
     left, right = st.columns([3, 1], gap="medium")
     with left:
-        parallel_figure = page_frame.draw_figure(lambda: parallel_coordinates(ended, goal, metric, ids), "parallel")
+        parallel_figure = page_frame.draw_figure(
+            lambda: parallel_coordinates(ended, goal, metric, ids), "parallel", captioned=True
+        )
     figures = {"settings": parallel_figure}
     if len(names) > 1:
         bar = st.container(horizontal=True, vertical_alignment="bottom")

@@ -51,19 +51,21 @@ def draw_choice(
     format_option: Writer = str,
     container: Any = st,
     dependents: Dependents | None = None,
+    usual: str = "",
 ) -> str:
-    """Draw a picker of one of ``options`` and return the choice: from the URL, else the first.
+    """Draw a picker of one of ``options`` and return the choice: from the URL, else ``usual``, else the first.
 
     A new choice resets those ``dependents`` that do not have their present value among their new options.
 
     Raises:
         ConfigError: The URL has another value. The picker is drawn anyway.
     """
-    current = address_value(key) or options[0]
+    usual = usual or options[0]
+    current = address_value(key) or usual
     st.session_state[_widget_key(key)] = current if current in options else None
     container.selectbox(
         label, options, key=_widget_key(key), format_func=format_option, on_change=_write_choice,
-        args=(key, options[0], dependents),
+        args=(key, usual, dependents),
     )  # fmt: skip
     if current not in options:
         raise ConfigError(did_you_mean(label.lower(), current, options))

@@ -19,7 +19,6 @@ from longwave.platform.literature.published import with_spread
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Trial
 from longwave.platform.render.harmless import escape_invisible, in_streamlit
-from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
 from longwave.platform.storage.search_ranges import list_params
 
@@ -35,7 +34,7 @@ def ranked_how(row: Row, selections: Iterable[str]) -> str:
     scored = " or ".join(epochs[s] for s in sorted(set(selections)))
     better = "larger" if row.goal == "max" else "smaller"
     return (
-        f"Ranked by the median of **test {in_streamlit(measured(row))}** ({arrow(row.goal)} {better} is better) over "
+        f"Ranked by the median of **test {in_streamlit(measured(row))}** ({better} is better) over "
         f"all retrainings with fresh seeds, "
         f"a diverged one worst, each scored at {scored}. A rank compares typical seeds, not means: "
         "its range holds every place that guarded rank tests of all pairs, adjusted by Holm at 5 %, allow. "
@@ -68,6 +67,15 @@ def parameter_frame(model_facts: Mapping[str, Any]) -> pd.DataFrame:
         }
         for p in list_params(model_facts)
     )
+
+
+def ranges_by_task(model_facts: Mapping[str, Any]) -> list[str]:
+    """Return which ranges of a model in the catalogue are searched on which task in place of the usual ones."""
+    return [
+        f"Searched instead on {task}: "
+        + ", ".join(f"{name} in [{low:g}, {high:g}]" for name, (low, high) in ends.items())
+        for task, ends in model_facts.get("ranges", {}).items()
+    ]
 
 
 def short_text(row: Row) -> str:

@@ -15,8 +15,7 @@ from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
-from longwave.platform.figures.palette import family_colour
-from longwave.platform.figures.ratios import Ratio, ratios
+from longwave.platform.figures.ratios import error_ratios
 from longwave.platform.render.comparison import comparison_table
 from longwave.platform.render.export import Table
 from longwave.platform.render.harmless import in_streamlit
@@ -33,8 +32,13 @@ def draw(url: str) -> None:
     names = [resolve(rows, row.config) for row in chosen] or pick_models(rows, pickers)
     if len(names) < 2:
         raise ConfigError("A comparison needs two models. Choose another one.")
+    for row in chosen[1:]:
+        if row.place != chosen[0].place:
+            named_rows = " and ".join(f"{r.label} on {r.board}" for r in (chosen[0], row))
+            raise ConfigError(f"{named_rows} cannot be compared: rows are compared on the same board.")
     comparisons = [compare(rows, names[0], other) for other in names[1:]]
-    figures = draw_ratios(comparisons, {row.model: row.family for row in rows}, [r.model for r in chosen] or names)
+    families = {row.model: row.family for row in rows}
+    figures = draw_ratios(comparisons, families.get(chosen[0].model if chosen else names[0], ""))
     tables = [draw_comparison(comparison) for comparison in comparisons]
     st.caption(in_streamlit(comparisons[0].how))
     if len({row.place for row in chosen}) == 1:
@@ -67,25 +71,17 @@ def pick_models(rows: Sequence[Row], container: object) -> list[str]:
     return chosen
 
 
-def draw_ratios(
-    comparisons: Sequence[Comparison], families: dict[str, str], models: Sequence[str]
-) -> dict[str, Figure | None]:
-    """Draw the error ratios board by board, one figure per model after the first; return them by name."""
+def draw_ratios(comparisons: Sequence[Comparison], family: str) -> dict[str, Figure | None]:
+    """Draw the error ratios board by board, one figure per model after the first, which is of ``family``; return them
+    by name.
+    """
     figures: dict[str, Figure | None] = {}
     columns = st.columns(min(2, len(comparisons)), gap="medium")
-    for k, (comparison, model) in enumerate(zip(comparisons, models[1:], strict=True)):
-        lines = [
-            Ratio(c.a.board, r.value, r.low, r.high, family_colour(families.get(model, "")),
-                  f"{c.a.board}: error ratio {r.value:.3g}, {c.word}")
-            for c in comparison.contests
-            if c.contrast and (r := c.contrast.ratio)
-        ]  # fmt: skip
+    for k, comparison in enumerate(comparisons):
         with columns[k % len(columns)]:
             st.markdown(f"**{in_streamlit(comparison.verdict)}**")
-            if lines:
-                title = f"error of {comparison.a} over that of {comparison.b}: left of 1 is better"
-                name = f"{comparison.a} against {comparison.b}"
-                figures[name] = page_frame.draw_figure(partial(ratios, lines, title), f"ratios {k}")
+            name = f"{comparison.a} against {comparison.b}"
+            figures[name] = page_frame.draw_figure(partial(error_ratios, comparison, family), f"ratios {k}")
     return figures
 
 

@@ -56,9 +56,13 @@ def draw(url: str) -> None:
     pick, _ = page_frame.draw_head()
     boards_of = {m: {named(p): p for p in places} for models, places in parts for m in models}
     dependents: state.Dependents = {"board": boards_of.__getitem__}
-    model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick, dependents)
+    holes = {m: next((b for b, place in of.items() if (m, place) not in best), "") for m, of in boards_of.items()}
+    first = next((m for m, hole in holes.items() if hole), "")
+    model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick, dependents, first)
     board_of = boards_of[model]
-    board = state.draw_choice("Board", "board", list(board_of), lambda name: names[board_of[name]], pick)
+    board = state.draw_choice(
+        "Board", "board", list(board_of), lambda name: names[board_of[name]], pick, usual=holes[model]
+    )
     page_frame.draw_command(
         "A sweep file for it, to be run with longwave sweep run FILE:",
         recipe_file(model, *board_of[board]),

@@ -16,8 +16,7 @@ from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import marked_median, metric_words, plain, rank
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.frame import Figure
-from longwave.platform.figures.palette import family_colour
-from longwave.platform.figures.ratios import Ratio, ratios
+from longwave.platform.figures.ratios import error_ratios
 from longwave.platform.figures.search import varied_settings
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.render.comparison import comparison_table
@@ -79,23 +78,7 @@ def draw_rows(rows: Sequence[Row]) -> None:
 def draw_standing(comparison: Comparison, family: str) -> Figure | None:
     """Draw a model's error ratios to another, board by board: below 1 its errors are smaller."""
     st.markdown(f"**{in_streamlit(comparison.verdict)}**")
-    lines = [
-        Ratio(
-            c.a.board,
-            r.value,
-            r.low,
-            r.high,
-            family_colour(family),
-            f"{c.a.board}: error ratio {r.value:.3g}, {c.word}",
-        )
-        for c in comparison.contests
-        if c.contrast and (r := c.contrast.ratio)
-    ]
-    if not lines:
-        return None
-    return page_frame.draw_figure(
-        lambda: ratios(lines, f"error of {comparison.a} over that of {comparison.b}: left of 1 is better"), "ratios"
-    )
+    return page_frame.draw_figure(lambda: error_ratios(comparison, family), "ratios")
 
 
 def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
@@ -128,6 +111,8 @@ def draw_description(entry: CatalogueEntry) -> None:
             st.markdown(in_streamlit(part.replace("\n", " ")))
     if facts.get("params"):
         st.dataframe(table_frames.parameter_frame(facts), hide_index=True, height="content", key="params")
+        for line in table_frames.ranges_by_task(facts):
+            st.caption(in_streamlit(line))
 
 
 page_frame.draw_page("Model", draw)

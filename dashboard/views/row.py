@@ -20,9 +20,6 @@ from longwave.platform.figures.frame import Figure
 from longwave.platform.records.stored import Trial
 from longwave.platform.render.harmless import in_streamlit
 
-SEEN, MOST_SEEN = "rows seen", 5
-"""Session key of the rows last viewed, the latest first, and how many are remembered."""
-
 
 def draw(url: str) -> None:
     """Draw the row in the URL."""
@@ -31,8 +28,6 @@ def draw(url: str) -> None:
         draw_offers(url)
         return
     row = cached_reads.find_row(url, name)
-    earlier = [key for key in st.session_state.get(SEEN, ()) if key != row.key]
-    st.session_state[SEEN] = [row.key, *earlier][:MOST_SEEN]
     board_rows = [r for r in cached_reads.read_board_rows(url, row.task) if r.variant == row.variant]
     body, corner = page_frame.draw_head(1000)
     body.subheader(in_streamlit(f"{row.label} on {row.board}: {median(row)}"), anchor=False)
@@ -73,22 +68,19 @@ def draw(url: str) -> None:
 
 
 def draw_offers(url: str) -> None:
-    """Draw a choice of rows: those last viewed, and the best of each board."""
+    """Draw a choice of rows: the best of each board."""
     boards: dict[str, list[Row]] = {}
     for row in cached_reads.read_board_rows(url):
         boards.setdefault(row.board, []).append(row)
-    row_by_key = {row.key: row for rows in boards.values() for row in rows}
-    last_viewed = [row_by_key[key] for key in st.session_state.get(SEEN, ()) if key in row_by_key]
     best = [row for rows in boards.values() for row in answer(rows).leaders[:1]]
-    if not best and not last_viewed:
+    if not best:
         raise ConfigError("No row is ranked yet. Rows appear here once retrainings have ended.")
-    for title, rows in (("Last viewed", last_viewed), ("Best of each board", best)):
-        if rows:
-            st.subheader(title, anchor=False)
-            lines: list[list[str | Link]] = [
-                [Link(row.label, "row", {"row": row.key[:SHORT]}), marked_median(row), row.board] for row in rows
-            ]
-            draw_link_table(("row", "median [95 %]", "board"), lines, title)
+    title = "Best of each board"
+    st.subheader(title, anchor=False)
+    lines: list[list[str | Link]] = [
+        [Link(row.label, "row", {"row": row.key[:SHORT]}), marked_median(row), row.board] for row in best
+    ]
+    draw_link_table(("row", "median [95 %]", "board"), lines, title)
 
 
 def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:
@@ -100,7 +92,9 @@ def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:
     if not (points := cached_reads.read_curves(url, tuple(row.trials))):
         st.info("No epoch of these retrainings is stored yet.")
         return None
-    return page_frame.draw_figure(lambda: curves(trials, points, row.family, what, names[what], log), "curves")
+    return page_frame.draw_figure(
+        lambda: curves(trials, points, row.family, what, names[what], log), "curves", captioned=True
+    )
 
 
 def draw_retrainings(trials: Sequence[Trial]) -> None:

@@ -75,6 +75,8 @@ def draw_counts(status: SweepStatus) -> Table:
     labels = [status.name, *status.cells] if len(status.cells) > 1 else [status.name]
     counts_by_label = zip(labels, [status.counts, *status.cells.values()], strict=False)
     lines = [(label, *(str(label_counts.get(key, 0)) for key in STATES)) for label, label_counts in counts_by_label]
+    if to_plan := status.trials - sum(status.counts.get(key, 0) for key in STATES):
+        st.caption(f"{to_plan} more are not planned yet: they follow from the results of others.")
     table = of_texts(f"Sweep {status.name}", ("cell", *(heading for heading, _ in STATES.values())), lines)
     if len(lines) > 1:
         shown = pd.DataFrame(table.lines[1:], columns=list(table.columns))
@@ -91,7 +93,8 @@ def draw_drivers(status: SweepStatus) -> None:
         draw_line = st.warning if driver.alive and driver.note.startswith(STALLED) else st.caption
         draw_line(in_streamlit(f"process {driver.process} on {driver.host}: {uptime}, {heartbeat}{note}"))
     if status.spent.used:
-        st.caption(in_streamlit("; ".join(cost_lines(status.spent, {})) + "."))
+        so_far = "" if status.state == "over" else "so far it "
+        st.caption(in_streamlit(so_far + "; ".join(cost_lines(status.spent, {})) + "."))
 
 
 def draw_packs(url: str, name: str, status: SweepStatus) -> None:

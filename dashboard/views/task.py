@@ -30,7 +30,7 @@ from longwave.platform.render.harmless import in_streamlit
 
 MOST = 5
 """Largest number of selected rows that are linked and compared."""
-LANDMARKS = ("", "model", "median [94–95 %]", "rank", "parameters", "searched")
+LANDMARKS = ("", "model", "median [95 %]", "rank", "parameters", "searched")
 
 
 def draw(url: str) -> None:

@@ -59,7 +59,7 @@ class Leading:
     def sentence(self) -> str:
         """Whether the board separates models; then which row is best, by how much, and how certain that is."""
         if not self.leaders:
-            return "No row is ranked here yet."
+            return "No row is ranked here yet: a rank takes two seeds."
         names = [row.label for row in self.leaders]
         best = self.leaders[0]
         of_ranked = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
@@ -92,7 +92,8 @@ def answer(rows: Sequence[Row]) -> Leading:
     if separated.word != "saturated" and any(row.loses_to for row in leaders[:1]):
         why.append(f"It loses to a trivial predictor, {leaders[0].loses_to}.")
     if with_few_seeds:
-        why.append(f"Provisional: {len(with_few_seeds)} of {len(ranked)} rows have fewer than {ENOUGH} seeds.")
+        have = "has" if len(with_few_seeds) == 1 else "have"
+        why.append(f"Provisional: {len(with_few_seeds)} of {len(ranked)} rows {have} fewer than {ENOUGH} seeds.")
     best = leaders[0] if leaders else None
     passed_over = best is not None and best is not ranked[0]
     not_worse = (best.rank_high or 1) - 1 if best else 0

@@ -36,8 +36,8 @@ def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: 
     """Return the rows of all boards, one per task and variant, each in ``ranking.order``: best median first.
 
     Trivial predictors, and published numbers without a current row of the same form, are placed among the ranked rows
-    by value but have no rank; other published numbers are shown in the row they belong to. Then come rows without a
-    finished seed, untrusted rows and superseded rows, all unranked.
+    by value but have no rank, as have rows of one seed; other published numbers are shown in the row they belong to.
+    Then come rows without a finished seed, untrusted rows and superseded rows, all unranked.
 
     Raises:
         ConfigError: The current rows of a board disagree on what it measures; the message names them.
@@ -127,7 +127,9 @@ def _board(
     trusts = _supersede_by_choice([trust_in(group, pool.trust) for group in groups])
     candidates = [(trust, seeds) for trust in trusts if len(seeds := seeds_of(trust.group)) >= pool.min_seeds]
     ranked = [
-        k for k, (trust, seeds) in enumerate(candidates) if seeds and not (trust.untrusted or trust.group.superseded)
+        k
+        for k, (trust, seeds) in enumerate(candidates)
+        if len(seeds) > 1 and not (trust.untrusted or trust.group.superseded)
     ]
     scale = scale_about(like.about)
     standing_of = dict(zip(ranked, standings([candidates[k][1] for k in ranked], scale), strict=True))

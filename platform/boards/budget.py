@@ -1,4 +1,4 @@
-"""The expected best result of a search of k trials, for each model: how much of a result is due to budget."""
+"""The median best result of a search of k trials, for each model: how much of a result is due to budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import Row
 from longwave.platform.records.group import RunSummary
 from longwave.platform.statistics.stats import Estimate, diverged_share
-from longwave.platform.statistics.trajectory import all_diverged, expected_best
+from longwave.platform.statistics.trajectory import all_diverged, median_best
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class SearchCurve:
 
     Attributes:
         row: The model's row with the best validation score.
-        curve: Expected best validation metric of k = 1 … n trials, given that one has a score, with the central 80 %
-            of such searches.
+        curve: Median best validation metric of k = 1 … n trials, given that one has a score, with the central 80 % of
+            such searches.
         lost: Probability that all of k = 1 … n trials diverge.
         diverged: Share of the trials that diverged, with its interval; None without trials, or if these are not
             independent draws of one distribution.
@@ -83,7 +83,7 @@ def _budget(row: Row, searched: Callable[[Row], Sequence[RunSummary]], adaptive:
         return SearchCurve(row, diverged=share, why="no search trial has a score")
     return SearchCurve(
         row,
-        expected_best(scores, row.goal),
+        median_best(scores, row.goal),
         all_diverged(diverged, n),
         share,
         sum(trial.seconds for trial in ended) / n,

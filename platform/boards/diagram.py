@@ -97,8 +97,8 @@ def diagram(overview: Overview) -> Diagram:
     signed-rank test, adjusted by Holm, and not by Nemenyi's test of mean ranks, which makes a verdict on two models
     depend on how the others rank: Benavoli, Corani and Mangili, same journal 2016. The other models still matter
     through their number (Holm) and because the best of them sets the scale of a task. Each task contributes one pair of
-    normalised medians, which have the same scale on all tasks and the order of the ranks; ties are split evenly, as in
-    Demšar.
+    normalised medians, which have the same scale on all tasks and the order of the ranks; two diverged ones are equal.
+    Ties are split evenly, as in Demšar.
 
     Raises:
         ConfigError: Fewer than 2 separating boards, or fewer than 3 models with enough seeds on all of them.
@@ -159,9 +159,11 @@ def _wilcoxon(scores: Sequence[Sequence[float]]) -> list[list[float]]:
     import numpy as np
 
     models = np.asarray(scores)
-    p_values = np.ones((len(models), len(models)))
     first, second = np.triu_indices(len(models), 1)
-    p_values[first, second] = p_values[second, first] = holm([signed_rank(d) for d in models[first] - models[second]])
+    with np.errstate(invalid="ignore"):
+        differences = np.nan_to_num(models[first] - models[second])  # −∞ − (−∞) is 0
+    p_values = np.ones((len(models), len(models)))
+    p_values[first, second] = p_values[second, first] = holm([signed_rank(d) for d in differences])
     pairs: list[list[float]] = p_values.tolist()
     return pairs
 

@@ -36,7 +36,8 @@ def trained(
     """Return a group's row from its ``seeds_of``, its published numbers, and its standing if it is ranked."""
     group = trust.group
     config, about, runs, scale = group.config, group.about, group.runs, scale_about(group.about)
-    ends, edges = Counter(run.status for run in runs), list_edges(config, group.ranges)
+    ends = Counter(run.status for run in runs)
+    edges = list_edges(config, group.ranges) if group.ranges else None
     return Row(
         **_same(group),
         **_middle(seeds, about),
@@ -58,7 +59,7 @@ def trained(
         search_stopped=group.search.stopped,
         search_whole=group.search.whole,
         **_selected(group),
-        at_edge=edges if group.ranges else None,
+        at_edge=edges,
         provisional=len(seeds) < ENOUGH,
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),

@@ -34,7 +34,7 @@ class ModelLine:
             ``why`` is not empty, or no task measures a gain.
         rank: Mean rank of its median over these tasks among the models with a rank, with the lowest and highest
             that the tests allow.
-        medians: Its median on each task that counts as a gain (``TaskScores.gains``), 0 if it diverged.
+        medians: Its median on each task that counts as a gain (``TaskScores.unbounded_gains``).
         ranks: Rank of its median on each of these tasks.
         why: Why it has neither score nor rank, such as ``1 of 2 tasks``; empty if it has.
     """
@@ -234,14 +234,14 @@ def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
 
 
 def best_on_validation(rows: Sequence[Row]) -> Row:
-    """Return a model's best row on validation; among equal ones, that with the fewest parameters. Untrusted rows come
-    last. Test scores are not used.
+    """Return a model's best row on validation; among equal ones, that with the fewest parameters. Rows of few seeds
+    come after others, and untrusted rows last. Test scores are not used.
     """
     sign = direction(rows[0].goal)
 
-    def standing(row: Row) -> tuple[bool, bool, float, float, str]:
+    def standing(row: Row) -> tuple[bool, bool, bool, float, float, str]:
         size = math.inf if row.parameters is None else row.parameters
-        return row.untrusted, row.valid is None, -sign * (row.valid or 0.0), size, row.config
+        return row.untrusted, row.provisional, row.valid is None, -sign * (row.valid or 0.0), size, row.config
 
     return min(rows, key=standing)
 
@@ -267,7 +267,7 @@ def _scored(lines: Sequence[ModelLine], predictors: Sequence[Row | None]) -> tup
         for cells, best in zip(boards, predictors, strict=True)
         if best
     ]
-    medians = [task.gains([cell.median for cell in cells]) for task, cells in zip(tasks, boards, strict=True)]
+    medians = [task.unbounded_gains([cell.median for cell in cells]) for task, cells in zip(tasks, boards, strict=True)]
     ranks = [task_ranks(task.rows, task.scale) for task in tasks]
     means = mean_ranks([task.rows for task in tasks], [task.scale for task in tasks])
     overall = overall_scores(tasks)

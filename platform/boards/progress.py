@@ -1,4 +1,4 @@
-"""Progress of a search: the best trial so far, and the expected best of a search of this length."""
+"""Progress of a search: the best trial so far, and the median best of a search of this length."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.stats import Estimate, direction
-from longwave.platform.statistics.trajectory import expected_best
+from longwave.platform.statistics.trajectory import median_best
 
 EARLY = datetime.min.replace(tzinfo=UTC)
 TOLD = ("ok", "stopped", "diverged")
@@ -23,19 +23,24 @@ class SearchProgress:
         ended: Trials that ended, failed ones left out.
         best: Best validation metric of the first 1, 2, … of them; None until there is one.
         winner: The best trial; None without a metric.
-        expected: Expected best of 1, 2, … trials, with the central 80 % of such searches; empty if the search learns
+        curve: Median best of 1, 2, … trials, with the central 80 % of such searches; empty if the search learns
             from earlier trials, or no trial has a metric.
     """
 
     ended: Sequence[Trial]
     best: Sequence[float | None]
     winner: Trial | None
-    expected: Sequence[Estimate]
+    curve: Sequence[Estimate]
+
+    @property
+    def halved(self) -> bool:
+        """Whether successive halving stopped trials: the worse ones then ended first, in no random order."""
+        return any(trial.status == "stopped" for trial in self.ended)
 
     @property
     def half(self) -> Estimate | None:
-        """Expected best of half as many trials, with its band; None without an expected curve."""
-        return self.expected[(len(self.expected) + 1) // 2 - 1] if self.expected else None
+        """Median best of half as many trials, with its band; None without such a curve."""
+        return self.curve[(len(self.curve) + 1) // 2 - 1] if self.curve else None
 
 
 def scored(trial: Trial) -> float | None:
@@ -61,4 +66,4 @@ def progress(trials: Sequence[Trial], goal: str, learns: bool) -> SearchProgress
             winner = trial
         best.append(scored(winner) if winner else None)
     scores = [scored(trial) for trial in ended]
-    return SearchProgress(ended, best, winner, expected_best(scores, goal) if winner and not learns else ())
+    return SearchProgress(ended, best, winner, median_best(scores, goal) if winner and not learns else ())

@@ -72,7 +72,8 @@ class Row:
         verification: To what extent the numbers are verified here; empty for the other kinds. See ``verification``.
         untrusted: Whether it was imported and nothing made here supports it: it is shown, but not ranked.
         untrusted_runs: Ids of its imported retrainings, which count in no number unless the whole row is untrusted.
-        rank_low, rank_high: Best and worst rank in the pool; None if no retraining ended, superseded or untrusted.
+        rank_low, rank_high: Best and worst rank in the pool; None if fewer than two retrainings ended, superseded or
+            untrusted.
         ties: Tie groups as letters, "a" the best: rows that share a letter are not significantly different.
         stands_out: Whether it is in the best tie group, and that holds less than half of the ranked rows.
         margin: Ratio of errors within which a published number counts as met.

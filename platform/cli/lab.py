@@ -11,6 +11,7 @@ import time
 import tomllib
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,9 @@ from longwave.platform.cli.app import StoreOption
 from longwave.platform.errors import ConfigError, NoStoreError
 from longwave.platform.paths import store_url
 from longwave.platform.storage.store import Store
+
+AUTH = ("redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url")
+"""Settings that Streamlit's login needs in the section ``[auth]`` of its secrets."""
 
 
 def open_lab(
@@ -45,10 +49,29 @@ def open_lab(
     if not local and not public:
         raise ConfigError(f"--address {address} lets other machines see all results. To allow that, add: --public")
     _check_free(address, port)
+    if login:
+        _check_login()
     url = store_url(store)
     with suppress(NoStoreError):  # without a store the Lab explains how to create one
         Store(url, create=False).close()
     return _serve_lab(address, port, {"LONGWAVE_STORE": url, "LONGWAVE_LOGIN": "yes" if login else ""})
+
+
+def _check_login() -> None:
+    """Raise ConfigError if Authlib or a setting of the login is missing: nobody could log in."""
+    import streamlit as st
+
+    if find_spec("authlib") is None:
+        raise ConfigError("--login needs Authlib. Install it with: pip install 'streamlit[auth]'")
+    try:
+        given = dict(st.secrets.get("auth", {}))
+    except OSError:  # Streamlit's error for secrets that are missing or cannot be read
+        given = {}
+    if missing := [name for name in AUTH if not given.get(name)]:
+        raise ConfigError(
+            f"--login needs {', '.join(missing)} in the section [auth] of ~/.streamlit/secrets.toml; "
+            "infra/deploy/login has an example."
+        )
 
 
 def _check_free(address: str, port: int) -> None:

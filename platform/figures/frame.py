@@ -34,15 +34,21 @@ SLANT = -40
 """Angle in degrees of slanted names above columns, which read upwards to the right."""
 LETTERS, ROOMY = 12, 15
 """Font size of axes, and the larger one used for layout, because a reader's font may be wider; in pixels."""
+LONGEST_LABEL = 240
+"""Length from which a name at an axis or in a legend is cut, in pixels."""
+PAGE = "page"
+"""Name of the whole figure's width in expressions: unlike ``width``, that of its inner part, no layout changes it."""
 FONT = "system-ui, sans-serif"
 """Font of an SVG file; a figure on a page uses the page's."""
 CONFIG: dict[str, Any] = {
     "mark": {"aria": False},
     "view": {"stroke": None},
-    "axis": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "titleFontWeight": "normal", "labelLimit": 240,
+    "axis": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "titleFontWeight": "normal",
+             "labelLimit": LONGEST_LABEL,
              "gridColor": FAINT, "gridOpacity": 0.25, "domainColor": FAINT, "tickColor": FAINT},
     "axisYDiscrete": {"labelFlush": False},
-    "legend": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "labelLimit": 240, "orient": "top", "title": None},
+    "legend": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "labelLimit": LONGEST_LABEL, "orient": "top",
+               "title": None},
 }  # fmt: skip
 
 
@@ -70,12 +76,21 @@ class Figure:
 
     def sized(self, width: int) -> AnyChart:
         """Return an Altair chart of this width in pixels, with plain lists as data, for notebooks."""
-        plain = json.loads(json.dumps({**self.spec(), "width": width}))
+        plain = json.loads(json.dumps(self.spec(width)))
         return alt.Chart.from_dict(plain)
 
-    def spec(self) -> dict[str, Any]:
-        """Return Vega-Lite JSON; texts contain no characters that XML does not allow."""
-        return dict(to_json(self.chart.to_dict(validate=False, context={"pre_transform": False})))
+    def spec(self, width: int | None = None) -> dict[str, Any]:
+        """Return Vega-Lite JSON; texts contain no characters that XML does not allow.
+
+        Args:
+            width: Pixels; None: as wide as the container on a page.
+        """
+        spec = dict(to_json(self.chart.to_dict(validate=False, context={"pre_transform": False})))
+        page = (
+            {"expr": "isFinite(containerSize()[0]) ? containerSize()[0] : width"} if width is None else {"value": width}
+        )
+        spec["params"] = [*spec.get("params", ()), {"name": PAGE, **page}]
+        return spec if width is None else {**spec, "width": width}
 
     def svg(self, width: int = 720) -> str:
         """Return a standalone SVG: dark on light or light on dark, as the reader prefers.
@@ -83,7 +98,7 @@ class Figure:
         Args:
             width: Pixels.
         """
-        return compact_svg(_to_svg(json.dumps({**self.spec(), "width": width}))).replace(
+        return compact_svg(_to_svg(json.dumps(self.spec(width)))).replace(
             "<svg ", f'<svg role="img" aria-label="{escape_text(self.title)}" ', 1
         )
 
@@ -91,7 +106,7 @@ class Figure:
         """Return a PNG on white."""
         import vl_convert
 
-        return bytes(vl_convert.vegalite_to_png({**self.spec(), "width": width, "background": "white"}, scale=scale))
+        return bytes(vl_convert.vegalite_to_png({**self.spec(width), "background": "white"}, scale=scale))
 
 
 def frame_chart(chart: Any, title: str, height: int) -> Figure:
@@ -141,6 +156,15 @@ def ends_without_outliers(values: Sequence[float]) -> list[float]:
     a trial that nearly diverged would leave no room for the others.
     """
     return [min(values), max(min(values), min(max(values), FAR * median(values)))]
+
+
+def number_axis_without_outliers(title: str, values: Sequence[float], log: bool) -> dict[str, Any]:
+    """Return ``number_axis`` of a scale that ends where ``ends_without_outliers`` says; its marks must be clipped."""
+    ends = ends_without_outliers(values)
+    cut_axis = number_axis(title, [value for value in values if value <= ends[1]], log)
+    if ends[0] < ends[1]:
+        cut_axis["scale"].domain = ends
+    return cut_axis
 
 
 def thin_points(count: int, limit: int = POINTS, always: Sequence[int] = ()) -> list[int]:

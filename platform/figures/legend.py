@@ -20,12 +20,12 @@ SIGN, LETTER = 42, 0.55 * ROOMY
 """Width of a name's symbol with the gap to the next name, and of a letter as files are laid out, in pixels."""
 
 
-def names_abreast(names: Sequence[str]) -> Any:
-    """Return the number of columns of names, as an expression of the figure's final width."""
+def names_abreast(names: Sequence[str], room: str = "width") -> Any:
+    """Return the number of columns of names that fit into ``room``, an expression: by default the inner width."""
     expression = "1"
     for count in range(2, min(MOST, len(names)) + 1):
         width = sum(SIGN + LETTER * max(map(len, names[k::count])) for k in range(count))
-        expression = f"width >= {width:.0f} ? {count} : {expression}"
+        expression = f"{room} >= {width:.0f} ? {count} : {expression}"
     return alt.ExprRef(expression)
 
 

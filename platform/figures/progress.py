@@ -1,4 +1,4 @@
-"""Progress of a search: the best so far, and the expected best of a search of this length."""
+"""Progress of a search: the best so far, and the median best of a search of this length."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from longwave.platform.figures.frame import (
     Figure,
     Mark,
     as_data,
-    ends_without_outliers,
     frame_chart,
-    number_axis,
+    number_axis_without_outliers,
     thin_points,
 )
 from longwave.platform.figures.palette import family_colour
@@ -21,7 +20,8 @@ HEIGHT = 260
 
 
 def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -> Figure | None:
-    """Return the best validation metric against the number of ended trials, and the expected best with its band.
+    """Return the best validation metric against the number of ended trials, and the median best with its band if the
+    trials ended in a random order.
 
     Args:
         progress: The search.
@@ -42,17 +42,14 @@ def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -
             "value": e.value,
             "low": e.low,
             "high": e.high,
-            "tip": f"{k} trials are expected to find {e.value:.4g}",
+            "tip": f"the median search of {k} trials finds {e.value:.4g}",
         }
-        for k, e in enumerate(progress.expected, 1)
+        for k, e in enumerate(() if progress.halved else progress.curve, 1)
         if e.low is not None and (e.low > 0 or not log)
     ]
     steps, curve = ([marks[k] for k in thin_points(len(marks))] for marks in (steps, curve))
     numbers = [float(m[end]) for m in curve for end in ("low", "high")] + [float(m["value"]) for m in steps]
-    y_axis = number_axis(f"best validation {metric}", numbers, log)
-    ends = ends_without_outliers(numbers)
-    if ends[0] < ends[1]:
-        y_axis["scale"].domain = ends
+    y_axis = number_axis_without_outliers(f"best validation {metric}", numbers, log)
     x = alt.X("k:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="search trials that ended", tickMinStep=1))
     tip = alt.Tooltip("tip:N", title=" ")
     base, colour = alt.Chart(as_data(curve)), family_colour(family)
@@ -63,5 +60,9 @@ def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -
         alt.Chart(as_data(steps)).mark_line(
             interpolate="step-after", color=colour, point={"color": colour}, clip=True).encode(x=x, y=y, tooltip=tip),
     )  # fmt: skip
-    summary = f"Best validation {metric} so far by trials that ended; dashed, with the band of 80 %: what is expected"
+    summary = f"Best validation {metric} so far by trials that ended"
+    if curve:
+        summary += "; dashed: the median over all orders of these trials, with the band of 80 % of them"
+    elif progress.halved:
+        summary += ", without the median over all orders: successive halving ended the worse trials first"
     return frame_chart(chart, summary, HEIGHT)

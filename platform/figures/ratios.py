@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
+from longwave.platform.boards.compare import Comparison
 from longwave.platform.figures.frame import (
     AXIS,
     FAINT,
@@ -20,6 +21,7 @@ from longwave.platform.figures.frame import (
     list_names,
     number_axis,
 )
+from longwave.platform.figures.palette import family_colour
 
 TITLE = 54
 """Characters per line of the axis title, as many as fit on a phone."""
@@ -39,6 +41,25 @@ class Ratio:
     high: float | None
     colour: str
     tip: str
+
+
+def error_ratios(comparison: Comparison, family: str) -> Figure | None:
+    """Return the error ratios of two models or rows, board by board, in the colour of the first one's family; None if
+    no board has one.
+    """
+    lines = [
+        Ratio(
+            c.a.board,
+            r.value,
+            r.low,
+            r.high,
+            family_colour(family),
+            f"{c.a.board}: error ratio {r.value:.3g}, {c.word}",
+        )
+        for c in comparison.contests
+        if c.contrast and (r := c.contrast.ratio)
+    ]
+    return ratios(lines, f"error of {comparison.a} over that of {comparison.b}: left of 1 is better") if lines else None
 
 
 def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> Figure:

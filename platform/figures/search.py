@@ -1,4 +1,4 @@
-"""Figures of a search: settings against the validation metric, and the expected best of k trials."""
+"""Figures of a search: settings against the validation metric, and the median best of k trials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longwave.platform.figures.frame import (
     as_data,
     frame_chart,
     list_names,
-    number_axis,
+    number_axis_without_outliers,
 )
 from longwave.platform.figures.legend import legend_height, line_styles
 from longwave.platform.figures.palette import DIVERGED, NEUTRAL, family_colour
@@ -118,7 +118,11 @@ def parallel_coordinates(
         alt.Chart(as_data(ticks)).mark_text(align="right", dx=-6, fontSize=11).encode(x=x, y=y, text="text:N"),
         alt.Chart(as_data(heads)).mark_text(fontSize=12, fontWeight=600).encode(x=x, y=y, text="text:N"),
     )  # fmt: skip
-    return frame_chart(made, f"Settings of {len(ended)} search trials, by rank on validation {metric}", HEIGHT)
+    summary = (
+        f"Settings of {len(ended)} search trials, one line each, from yellow for the best on validation {metric} to "
+        "violet for the worst; dashed red: diverged. An axis over more than a factor of ten is logarithmic"
+    )
+    return frame_chart(made, summary, HEIGHT)
 
 
 def importance_bars(rated: Mapping[str, float], evaluator: str) -> Figure | None:
@@ -134,8 +138,8 @@ def importance_bars(rated: Mapping[str, float], evaluator: str) -> Figure | None
     return frame_chart(chart, f"Importance of the settings: {list_names([*rated])}", AXIS + LINE * len(marks))
 
 
-def expected_bests(curves: Sequence[SearchCurve], names: Mapping[str, str], metric: str, log: bool) -> Figure | None:
-    """Return the expected best validation metric of k trials, one line per model; for few models with the 80 % band.
+def median_bests(curves: Sequence[SearchCurve], names: Mapping[str, str], metric: str, log: bool) -> Figure | None:
+    """Return the median best validation metric of k trials, one line per model; for few models with the 80 % band.
 
     Args:
         curves: Searches of one board.
@@ -152,19 +156,21 @@ def expected_bests(curves: Sequence[SearchCurve], names: Mapping[str, str], metr
     ]  # fmt: skip
     if not marks:
         return None
-    y_axis = number_axis(f"expected best validation {metric}", [m["value"] for m in marks], log)
     x = alt.X(
         "k:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title="search trials", format="~g", grid=False)
     )
     colours = {mark["name"]: mark["tint"] for mark in marks}
     lines, banded = line_styles("name:N", colours), marks if len(colours) <= BANDS else []
+    ends = ("value", "low", "high") if banded else ("value",)
+    numbers = [number for m in marks for end in ends if (number := float(m[end])) > 0 or not log]
+    y_axis = number_axis_without_outliers(f"median best validation {metric}", numbers, log)
     chart = alt.layer(
-        alt.Chart(as_data(banded)).mark_area(opacity=0.12).encode(
+        alt.Chart(as_data(banded)).mark_area(opacity=0.12, clip=True).encode(
             x=x, y=alt.Y("low:Q", **y_axis), y2="high:Q", detail="name:N", fill=alt.Fill("tint:N", scale=None)),
-        alt.Chart(as_data(marks)).mark_line().encode(
+        alt.Chart(as_data(marks)).mark_line(clip=True).encode(
             x=x, y=alt.Y("value:Q", **y_axis), tooltip=alt.Tooltip("tip:N", title=" "), **lines),
     )  # fmt: skip
-    return frame_chart(chart, f"Expected best validation {metric} of a search", HEIGHT + legend_height(len(colours)))
+    return frame_chart(chart, f"Median best validation {metric} of a search", HEIGHT + legend_height(len(colours)))
 
 
 def _final_value(trial: Trial, metric: str) -> str:

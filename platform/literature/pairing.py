@@ -107,17 +107,19 @@ def quoted(number: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _why_not_tuned(errors: Sequence[float], edges: Sequence[str]) -> str:
+def _why_not_tuned(errors: Sequence[float], edges: Sequence[str] | None) -> str:
     """Return why another search may find a better setting; empty if it would hardly, or if there was no search.
 
     Args:
         errors: Validation errors of all trials of the search.
-        edges: Parameters of the winner that lie at an edge of their range.
+        edges: Parameters of the winner that lie at an edge of their range; None if the ranges are unknown.
     """
     if edges:
         return f"a better setting may lie outside what was searched: {'; '.join(edges)}"
     if not errors:
         return ""
+    if edges is None:
+        return "the ranges of the search are unknown, so a better setting may lie outside them"
     chance = chance_to_improve(errors)
     if chance is None:
         return "too few trials of the search have a score to say whether a longer one would be better"
@@ -132,7 +134,7 @@ def pair_number(
     about: About,
     config: TrialConfig,
     drawn: Sequence[Score] = (),
-    edges: Sequence[str] = (),
+    edges: Sequence[str] | None = (),
 ) -> dict[str, Any]:
     """Return a published number with the verdict on the ``scores``, (n,), of a row. The verdict also depends on the
     search: ``drawn`` are the validation scores of all its trials, None for trials without, and ``edges`` say which

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import median_low
 from typing import Any
 
 from longwave.platform.boards import columns
@@ -59,7 +60,7 @@ def advise(rows: Sequence[Row]) -> str:
     See ``advice``, ``parting_note``, ``luck_note`` and ``split_note``.
     """
     family = [row.seeds for row in rows if row.rank_low is not None and row.seed_count > 1]
-    ranking_advice = advice(len(family), min(map(len, family), default=1))
+    ranking_advice = advice(len(family), median_low(map(len, family)) if family else 1)
     best = next((row for row in rows if row.rank_low is not None and row.median is not None), None)
     split = ""
     if best and best.median is not None and best.unit == "%" and best.floor:

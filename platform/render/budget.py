@@ -1,4 +1,4 @@
-"""Expected results of searches with fewer trials, one table per board."""
+"""Median results of searches with fewer trials, one table per board."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from longwave.platform.render.terminal import print_line, print_tables
 from longwave.platform.statistics.stats import Estimate, arrow, direction
 
 SEARCHED = (
-    "Expected best validation score of a search with k trials, over all subsets of the trials made; in brackets the "
+    "Median best validation score of a search with k trials, over all subsets of the trials made; in brackets the "
     "range of 80 % of these subsets, which is no confidence interval. A search whose k trials all diverged finds "
     "nothing. Winners score worse on test data."
 )
 
 
 def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
-    """Print the expected best of searches of 1, 2, 4, … trials, one table per board, then searches without a curve."""
+    """Print the median best of searches of 1, 2, 4, … trials, one table per board, then searches without a curve."""
     by_board: dict[tuple[str, str], list[SearchCurve]] = {}
     for budget in curves:
         if budget.curve or format is not Format.table:
@@ -46,7 +46,7 @@ def _without_curve(curves: Sequence[SearchCurve]) -> dict[str, list[str]]:
 
 
 def _budget_answer(curves: Sequence[SearchCurve]) -> str:
-    """Return which model is expected to win with half of the trials, and with all."""
+    """Return whose median search wins with half of the trials, and with all."""
     with_curve = [budget for budget in curves if len(budget.curve) > 1]
     if not with_curve:
         return ""
@@ -62,9 +62,9 @@ def _budget_answer(curves: Sequence[SearchCurve]) -> str:
 
     half, full = best(lambda budget: len(budget.curve) // 2 - 1), best(lambda budget: -1)
     unit = f" × {power_text(power)}" if power else ""
-    are = "is" if len(half[0]) == 1 else "are"
+    have = "has" if len(half[0]) == 1 else "have"
     return (
-        f"With half of the trials {listed(half[0])} {are} expected to be best ({metric_words(row.metric)} "
+        f"With half of the trials {listed(half[0])} {have} the best median search ({metric_words(row.metric)} "
         f"{half[1]}{unit} on validation), with all of them {listed(full[0])} ({full[1]}{unit})."
     )
 
@@ -75,13 +75,13 @@ def _budget_table(curves: Sequence[SearchCurve]) -> Table:
     lines = []
     for budget in curves:
         perfect = budget.row.scale.perfect if budget.row.goal == "max" else None
-        points = [_expected_best(e, lost, perfect) for e, lost in zip(budget.curve, budget.lost, strict=True)]
+        points = [_median_best(e, lost, perfect) for e, lost in zip(budget.curve, budget.lost, strict=True)]
         cells = [points[k - 1] if k <= len(points) else DASH for k in sizes]
         trials = str(len(points)) if points else budget.why
         lines.append((budget.row.label, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
     row = curves[0].row
     return Table(
-        f"{row.board}: expected best validation {metric_words(row.metric)} {arrow(row.goal)} of k search trials",
+        f"{row.board}: median best validation {metric_words(row.metric)} {arrow(row.goal)} of k search trials",
         ("model", "trials", "share diverged [95 %]", "seconds a trial", *(f"k = {k}" for k in sizes)),
         lines,
         answer=_budget_answer(curves),
@@ -91,8 +91,8 @@ def _budget_table(curves: Sequence[SearchCurve]) -> Table:
     )
 
 
-def _expected_best(best: Estimate, lost: float, perfect: float | None) -> str:
-    """Return the expected best of searches of one size: ``0.3 [0.2, 0.5]``, and the share that find nothing."""
+def _median_best(best: Estimate, lost: float, perfect: float | None) -> str:
+    """Return the median best of searches of one size: ``0.3 [0.2, 0.5]``, and the share that find nothing."""
     nothing = f" ({100 * lost:.3g} % find nothing)" if lost else ""
     ends = (best.value, best.low or 0.0, best.high or 0.0)
     value, low, high = (number_text(end) if perfect is None else score_text(end, perfect) for end in ends)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
 
+from longwave.platform.statistics.contrast import POWER
 from longwave.platform.statistics.few_seeds import ALONE, JUMP, QUARTILE, jumps
 from longwave.platform.statistics.ranking import FEW, GUARD, ROOM, hidden_by_luck
 from longwave.platform.statistics.ranktest import STEADIER
@@ -15,8 +16,10 @@ from longwave.platform.statistics.stats import diverged_share
 
 FEW_ITEMS = 2000
 """Most test items for which a board states the effect of another split."""
-POWER = 0.8
-"""Power from which on a number of seeds counts as enough."""
+FEWEST_PARTED = 5
+"""Fewest seeds of a row that can fall into two groups."""
+WIDE_JUMP = 0.8
+"""``JUMP`` for rows of fewer than ``FEW`` seeds, whose neighbours are far from each other by chance."""
 CLEAR = 3.0
 """A difference worth ranking, in standard deviations between seeds: a seed is then better with probability 0.98."""
 
@@ -34,7 +37,7 @@ def advice(models: int, seeds: int) -> str:
     gap = detectable(models, seeds)
     if gap is None:
         counted = f"{seeds} seed{'s' * (seeds > 1)}"
-        return f"With {counted} no difference between {models} models is detected; at least {enough} seeds are needed."
+        return f"With {counted} no difference between {models} models is detected; {enough} seeds detect {CLEAR:g} SD."
     detected = f"With {seeds} seeds only differences of {gap:.1f} SD or more are detected ({100 * POWER:g} % power)"
     return f"{detected}." if seeds >= enough else f"{detected}; with {enough}, {CLEAR:g} SD."
 
@@ -104,10 +107,11 @@ def luck_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
 
 
 def parting_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
-    """Return a sentence on power if the seeds of some rows of ``FEW`` or more fall into two groups; else empty.
+    """Return a sentence on power if the seeds of rows of ``FEWEST_PARTED`` or more fall into two groups; else empty.
 
-    They do if the largest distance of neighbouring seeds, in logs, is at least ``JUMP`` of the row's range, with a
-    quarter of the seeds on either side: of ten normal seeds in 0.4 % of rows, of uniform ones in 2 %.
+    They do if the largest distance of neighbouring seeds, in logs, is at least ``JUMP`` of the row's range, or
+    ``WIDE_JUMP`` for few seeds, with a quarter of the seeds on either side: of ten normal seeds in 0.4 % of rows, of
+    uniform ones in 2 %; of five in 0.7 % and 1.6 %.
 
     Args:
         rows: Test metrics of the seeds of each row of one board, None for a diverged one.
@@ -115,11 +119,16 @@ def parting_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
     """
     import numpy as np
 
-    logs = [np.array([scale.log_errors(row)]) for row in rows if len(row) >= FEW] if scale.perfect is not None else []
+    if scale.perfect is None:
+        return ""
     parted = 0
-    for seeds in logs:
+    for row in rows:
+        if len(row) < FEWEST_PARTED:
+            continue
+        seeds = np.array([scale.log_errors(row)])
         [jump], ended = jumps(seeds), seeds[np.isfinite(seeds)]
-        parted += bool(jump > 0 and (np.isinf(jump) or jump >= JUMP * np.ptp(ended)))
+        share = JUMP if len(row) >= FEW else WIDE_JUMP
+        parted += bool(jump > 0 and (np.isinf(jump) or jump >= share * np.ptp(ended)))
     if not parted:
         return ""
     return (

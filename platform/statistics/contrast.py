@@ -9,7 +9,7 @@ from typing import Literal
 
 from longwave.platform.statistics.ranking import decide
 from longwave.platform.statistics.scale import Scale, Score
-from longwave.platform.statistics.stats import Difference, Estimate, check_level, difference, summary
+from longwave.platform.statistics.stats import Difference, Estimate, check_level, difference, summary, t_quantile
 
 Decision = Literal["better", "worse", "equivalent", "undecided"]
 POWER = 0.8
@@ -190,9 +190,9 @@ def check(scores: Sequence[Score]) -> Sequence[Score]:
 
 def _surely_above(gap: Difference, bound: float, level: float) -> float:
     """Return the probability that the interval is above ``bound`` if ``gap`` is the truth."""
-    from scipy.special import nctdtr, stdtrit
+    from scipy.special import nctdtr
 
-    t = float(stdtrit(gap.freedom, (1 + level) / 2))
+    t = t_quantile(gap.freedom, (1 + level) / 2)
     return 1 - float(nctdtr(gap.freedom, (gap.value - bound) / gap.error, t))
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from longwave.platform.statistics.printed import MEANS, Noise, Printed, t_quantile
+from longwave.platform.statistics.printed import MEANS, Noise, Printed
 from longwave.platform.statistics.scale import Scale
-from longwave.platform.statistics.stats import Estimate, mean_std
+from longwave.platform.statistics.stats import Estimate, mean_std, t_quantile
 
 Word = Literal["reproduced", "consistent", "better", "worse", "undecided"]
 MOST_SEEDS = 1000

@@ -54,7 +54,7 @@ class TaskScores:
     @property
     def why_left_out(self) -> str:
         """Why no gain can be measured here; empty if it can. The best median must exceed the trivial predictor by more
-        than one test item, and by more than the median of the rows' standard deviations.
+        than one test item, and ``top`` by more than the median of the rows' standard deviations.
         """
         gap = direction(self.scale.goal) * (self.best_median - self.trivial)
         if gap <= 0:
@@ -64,25 +64,38 @@ class TaskScores:
         ended = ([score for score in seeds if score is not None] for seeds in self.rows)
         stds = [mean_std(scores)[1] for scores in ended if len(scores) > 1]
         noise = middle([std for std in stds if std is not None]) if stds else 0.0
-        if gap <= noise:
-            return f"the best median gains {gap:.3g} on the trivial predictor, less than the seeds' std, {noise:.3g}"
+        if self.unit <= noise:
+            return f"a gain of 1 is {self.unit:.3g} there, less than the seeds' std, {noise:.3g}"
         return ""
 
-    def gains(self, scores: Sequence[Score]) -> list[float]:
-        """Return the gain of each score over the trivial predictor, in [0, 1]: 1 at ``top`` and beyond.
+    @property
+    def unit(self) -> float:
+        """How much better ``top`` is than the trivial predictor: a gain of 1."""
+        return direction(self.scale.goal) * (self.top - self.trivial)
 
-        It is 0 if the seed diverged or is worse than the trivial predictor, which one would use instead. So a diverged
-        seed costs a row no more than that seed, and gains are bounded.
+    def gains(self, scores: Sequence[Score]) -> list[float]:
+        """Return ``unbounded_gains`` in [0, 1].
+
+        So a gain is 0 if the seed diverged or is worse than the trivial predictor, which one would use instead: a
+        diverged seed costs a row no more than that seed.
+
+        Raises:
+            ValueError: As ``unbounded_gains``.
+        """
+        return [min(1.0, max(0.0, gain)) for gain in self.unbounded_gains(scores)]
+
+    def unbounded_gains(self, scores: Sequence[Score]) -> list[float]:
+        """Return the gain of each score over the trivial predictor: 1 at ``top``, −∞ if diverged; all 0 without a gain
+        of 1.
 
         Raises:
             ValueError: A score or the trivial predictor's is not finite.
         """
         check_scores([self.trivial, *(score for score in scores if score is not None)])
-        sign = direction(self.scale.goal)
-        unit = sign * (self.top - self.trivial)
+        sign, unit = direction(self.scale.goal), self.unit
         if unit <= 0:
             return [0.0] * len(scores)
-        return [0.0 if s is None else min(1.0, max(0.0, sign * (s - self.trivial) / unit)) for s in scores]
+        return [-math.inf if score is None else sign * (score - self.trivial) / unit for score in scores]
 
 
 @dataclass(frozen=True)

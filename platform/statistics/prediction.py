@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from longwave.platform.statistics.contrast import logs
 from longwave.platform.statistics.scale import Scale
-from longwave.platform.statistics.stats import Difference, Summary, summary
+from longwave.platform.statistics.stats import Difference, Summary, summary, t_quantile
 
 WRONG = 1.5
 """Ratio of errors that a re-run should detect."""
@@ -54,12 +54,12 @@ def caught(scores: Sequence[float], scale: Scale, ratio: float, level: float = 0
     if spread is None or spread.std is None:
         return None
     import numpy as np
-    from scipy.special import chdtri, ndtr, stdtrit
+    from scipy.special import chdtri, ndtr
 
     freedom = spread.n - 1
     distance = math.log(ratio) / (spread.std * math.sqrt(1 + 1 / spread.n))
     deviations = np.sqrt(chdtri(freedom, (np.arange(1000) + 0.5) / 1000) / freedom)
-    bound = float(stdtrit(freedom, (1 + level) / 2)) * deviations
+    bound = t_quantile(freedom, (1 + level) / 2) * deviations
     return float(np.mean(ndtr(distance - bound) + ndtr(-distance - bound)))
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from longwave.platform.statistics.stats import t_quantile
+
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
@@ -153,14 +155,6 @@ class Noise:
     def expected(self) -> float:
         """Expected gap between equal procedures: for a best of k, its expected distance below one run."""
         return self.spread * expected_extreme(self.runs) if self.kind == "best of k" else 0.0
-
-
-@cache
-def t_quantile(freedom: int, p: float) -> float:
-    """Return the p-quantile of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, p))
 
 
 @cache

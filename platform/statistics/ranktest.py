@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwave.platform.statistics.few_seeds import count_wider, jumps, least_variance, side_p
 from longwave.platform.statistics.laws import Ties, rank_tail, studentised_p
+from longwave.platform.statistics.scale import LEAST
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -169,9 +170,9 @@ def _welch(
 
     logs = np.full(len(table), scale.perfect is not None) & ~(table <= 0).any(1)
     with_logs = logs[i] & logs[j]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.log(table)
-    results = _welch_of(np.where(logs[:, None] | np.isinf(table), values, np.nan), n, i, j)
+    # A row with a zero error has logs only where it bounds the variance of other rows.
+    values = np.log(np.maximum(table, LEAST))
+    results = _welch_of(values, n, i, j)
     if not with_logs.all():
         size = np.abs(table[np.isfinite(table)]).max(initial=0) or 1.0
         plain = _welch_of(table / size, n, i, j)

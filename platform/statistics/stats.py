@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Summary:
         check_level(level)
         if self.std is None:
             return None
-        half = _quantile(self.n - 1, level) * self.std / math.sqrt(self.n)
+        half = t_quantile(self.n - 1, (1 + level) / 2) * self.std / math.sqrt(self.n)
         return self.mean - half, self.mean + half
 
 
@@ -65,7 +66,7 @@ class Difference:
         """Return the interval at ``level``; None if there is no variance and too few scores for a permutation test."""
         if not self.error and self.separation > 1 - level:
             return None
-        half = _quantile(self.freedom, level) * self.error
+        half = t_quantile(self.freedom, (1 + level) / 2) * self.error
         return self.value - half, self.value + half
 
 
@@ -166,8 +167,9 @@ def check_level(level: float) -> float:
     return level
 
 
-def _quantile(freedom: float, level: float) -> float:
-    """Return t with P(|T| ≤ t) = level."""
+@cache
+def t_quantile(freedom: float, p: float) -> float:
+    """Return the p-quantile of Student's t."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, (1 + level) / 2))
+    return float(stdtrit(freedom, p))

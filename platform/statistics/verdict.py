@@ -96,7 +96,7 @@ def verdict(
         is_worse = word == "worse"
         return judge("worse" if is_worse else "undecided", ratio, 0 if is_worse else None, False, divergence)
     if n < FEWEST:
-        return judge(word, ratio, FEWEST, False, f"A word needs {FEWEST} seeds that ended.")
+        return judge(word, ratio, FEWEST, False, f"A verdict needs at least {FEWEST} seeds that ended.")
     return judge(word, ratio, *_outlook(word, gap, n))
 
 

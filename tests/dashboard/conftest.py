@@ -41,7 +41,8 @@ def closed() -> Iterator[None]:
 
 DT = Param("dt", "Δt", 0.1, 2.0, False, "steps", "Time step.")
 EQUATION = "An oscillator,\nfrom a paper:\n\n    y = f(x)\n    f(x) = 2x"
-FACTS_OF_MODEL = {"source": "a paper", "equation": EQUATION, "params": [DT.to_dict()]}
+RANGES = {"adding": {"dt": [0.01, 0.5], "lr": [0.001, 0.1]}}
+FACTS_OF_MODEL = {"source": "a paper", "equation": EQUATION, "params": [DT.to_dict()], "ranges": RANGES}
 
 
 @pytest.fixture(scope="package")

@@ -20,7 +20,7 @@ from longwave.platform.storage.store import Store
 
 pytestmark = pytest.mark.integration
 
-DEMO = "longwave sweep run infra/sweeps/demo.toml"
+DEMO = "longwave demo"
 LEM = trial("lem", 0).row[:SHORT]
 ODD = {
     "html": "<img src=x onerror=fired()><script>fired()</script>",
@@ -92,6 +92,10 @@ def test_two_selected_rows_lead_to_their_comparison_whose_link_gives_the_same_vi
     for line, name in enumerate(("LEM", "LSTM")):
         select(page, line)
         page.get_by_role("link", name=name, exact=True).wait_for()
+    underlines = page.locator("[data-testid=stPageLink] p").evaluate_all(
+        "links => links.map(link => getComputedStyle(link).textDecorationLine)"
+    )
+    assert {*underlines} == {"underline"}, "a link that looks like plain text is not found"
     board = visitor.settled().url  # a click while the page is drawn anew may be lost
     assert LEM in board and trial("lstm", 0).row[:SHORT] in board
     page.get_by_role("link", name="Compare them").click()
@@ -120,7 +124,7 @@ def test_an_export_is_what_is_on_screen(url: str, come: Come) -> None:
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV", exact=True).click()
     text = Path(download.value.path()).read_text(encoding="utf-8")
-    written = [line for line in csv.DictReader(io.StringIO(text)) if line["title"]]
+    written = [line for line in csv.DictReader(io.StringIO(text)) if line["kind"] == "reproduced"]
     assert [line["title"] for line in written] == titles(page) == ["LEM", "LSTM"]
     assert [line["median"] for line in written] == column(page, "median")
 

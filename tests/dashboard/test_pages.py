@@ -20,15 +20,17 @@ from boards import keep, retrained
 from lab import about, marks, notes, printed, trial
 from streamlit.testing.v1 import AppTest
 
-from longwave.dashboard import cached_reads
+from longwave.dashboard import cached_reads, page_frame
 from longwave.platform.boards import columns
 from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import SHORT
 from longwave.platform.figures.palette import FAMILIES
+from longwave.platform.records.stored import SweepCost
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.run.status import sweep_status
 
 Visit = Callable[..., AppTest]
 
@@ -106,7 +108,7 @@ def test_the_board_says_who_is_best_how_sure_that_is_and_how_it_is_ranked(url: s
         "LEM and coRNN."
     )
     assert best in text and "Provisional: 2 of 3 rows have fewer than 5 seeds." in text
-    assert "Ranked by the median of **test L2 error ↓** (↓ smaller is better)" in text
+    assert "Ranked by the median of **test L2 error ↓** (smaller is better)" in text
     assert "A rank compares typical seeds, not means" in text
 
 
@@ -145,9 +147,10 @@ def test_a_filter_hides_rows_and_a_pool_ranks_them_anew(url: str, visit: Visit) 
 def test_a_picker_writes_the_address_and_the_address_moves_the_picker(url: str, visit: Visit) -> None:
     page = visit(url, "task", task="adding", variant="N=2000")
     assert page.selectbox(key="pick variant").options == ["N=500", "N=2000"]
-    assert "GRU, 0.75" in notes(page)
+    assert list(printed(page.dataframe[0])["median"]) == ["0.750"]
     page.selectbox(key="pick variant").set_value("N=500").run()
-    assert page.query_params.get("variant") in (None, []) and "GRU, 0.25" in notes(page), "what is usual is left out"
+    assert page.query_params.get("variant") in (None, []), "what is usual is left out"
+    assert list(printed(page.dataframe[0])["median"]) == ["0.250"]
     page.selectbox(key="pick task").set_value("fitzhugh_nagumo").run()
     assert page.query_params["task"] in ("fitzhugh_nagumo", ["fitzhugh_nagumo"])
 
@@ -209,6 +212,7 @@ def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit)
     assert chosen["search stopped"] == "0" and "winner at the edge" not in chosen, "it had no search"
     [meanings] = [text.help for text in page.markdown if text.value == "**How the setting was chosen**"]
     assert [line.partition("**: ")[0] for line in meanings.splitlines()] == [f"- **{heading}" for heading in chosen]
+    assert "by epoch, one line per retraining, a dot at its best epoch" in notes(page), "the figure has no legend"
     facts = dict(page.table[3].value.itertuples(index=False))
     assert (facts["commit"], facts["uncommitted changes"], facts["kernel"]) == ("abc1234", "no", "fused")
     settings = dict(page.table[1].value.itertuples(index=False))
@@ -240,9 +244,9 @@ def test_home_names_the_best_of_each_board_and_leads_there(url: str, visit: Visi
     page = visit(url)
     boards, models, _ = link_tables(page)
     adding = '<a href="task?task=adding&amp;variant=N%3D500">Adding problem, N=500</a>'
-    gru = f'<a href="row?row={trial("gru", 1, "adding", "N=500").row[:SHORT]}">GRU (provisional)</a>'
-    assert boards[2] == [adding, "open", gru, "0.250", "no other row to compare with. Provisional: 1 of 1 rows have "
-                         "fewer than 5 seeds."] and len(boards) == 4  # fmt: skip
+    lstm = f'<a href="row?row={trial("lstm", 0).row[:SHORT]}">LSTM</a>'
+    assert boards[2] == [adding, "open", "—", "—", "no row is ranked yet"] and len(boards) == 4
+    assert boards[3][2] == lstm
     assert boards[3][3] == "0.0120 [0.0100, 0.0140]"
     assert [line[0] for line in models[1:]] == ['<a href="model?model=gru">GRU</a>'], "boards that share no model"
     assert "**4 models on 3 boards, 12 retrainings.** 0 of 3 boards separate networks" in notes(page)
@@ -278,7 +282,7 @@ def test_an_empty_store_says_which_sweep_is_running(tmp_path: Path, visit: Visit
             page = visit(place)
     [link] = page.get("page_link")
     assert link.proto.label == "Sweep live" and "running, 0 of 1 trials done" in notes(page)
-    assert "longwave sweep run infra/sweeps/demo.toml" not in notes(page)
+    assert page_frame.DEMO not in notes(page)
     st.cache_resource.clear()
 
 
@@ -288,9 +292,19 @@ def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Vis
     [[_, line]] = link_tables(page)
     assert line[0] == "FitzHugh–Nagumo: L2 error ↓"
     [ratio] = [m for m in marks(page) if m.get("name")]
+    assert ratio["tint"] == FAMILIES["multiscale"], "the first one's colour, as on its model's page"
     assert ratio["name"] == "FitzHugh–Nagumo" and ratio["value"] == pytest.approx(
         math.prod((3, 5, 7)) ** (1 / 3) / math.prod(range(10, 15)) ** (1 / 5)
     )
+
+
+@pytest.mark.integration
+def test_rows_of_different_boards_are_named_by_their_labels_where_they_cannot_be_compared(
+    url: str, visit: Visit
+) -> None:
+    page = visit(url, "compare", rows=f"{trial('lem', 0).row},{trial('gru', 1, 'adding', 'N=500').row}")
+    apart = "LEM on FitzHugh–Nagumo and GRU on Adding problem, N=500 cannot be compared"
+    assert page.info[0].value.replace("\\", "") == f"{apart}: rows are compared on the same board."
 
 
 @pytest.mark.integration
@@ -306,13 +320,9 @@ def test_five_models_at_most_are_compared_each_with_the_first_and_the_two_best_b
 
 
 @pytest.mark.integration
-def test_a_row_that_nobody_names_offers_the_last_seen_and_the_best(url: str, visit: Visit) -> None:
+def test_a_row_that_nobody_names_offers_the_best(url: str, visit: Visit) -> None:
     best, *others = link_tables(visit(url, "row"))
-    assert ">LSTM</a>" in best[3][0] and best[3][1:] == ["0.0120 [0.0100, 0.0140]", "FitzHugh–Nagumo"] and not others
-    page = visit(url, "row", row=trial("lem", 0).row)
-    page.query_params.pop("row")
-    seen, _ = link_tables(page.run())
-    assert ">LEM</a>" in seen[1][0]
+    assert ">LSTM</a>" in best[-1][0] and best[-1][1:] == ["0.0120 [0.0100, 0.0140]", "FitzHugh–Nagumo"] and not others
 
 
 def test_a_sweep_tells_how_its_trials_stand_each_state_apart(url: str, visit: Visit) -> None:
@@ -372,6 +382,19 @@ def test_coverage_says_what_was_run_and_how_a_hole_is_filled(url: str, visit: Vi
     assert 'task = "adding"\nvariant = "N=500"\nmodels = ["gru"]' in notes(page)
 
 
+@pytest.mark.integration
+def test_coverage_opens_on_the_first_cell_that_was_not_run(tmp_path: Path, visit: Visit) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    with Store(url) as store:
+        store.add_sweep("demo", {"trials": 0})
+        cells = ("lem", "a"), ("gru", "a"), ("lem", "b")
+        keep(store, *(retrained(model, [1.0], task=task) for model, task in cells))
+    page = visit(url, "coverage")
+    assert [page.selectbox(key=f"pick {key}").value for key in ("model", "board")] == ["gru", "b"]
+    assert 'task = "b"\nmodels = ["gru"]' in notes(page)
+    assert 'task = "a"\nmodels = ["gru"]' in notes(visit(url, "coverage", model="gru", board="a"))
+
+
 def test_methods_say_what_each_column_means(url: str, visit: Visit) -> None:
     page = visit(url, "methods")
     assert page.table[0].value["column"].tolist() == [column.heading for column in columns.of("dashboard")]
@@ -386,7 +409,7 @@ def test_an_empty_store_and_one_that_is_not_there_say_which_command_fills_them(
     Store(f"sqlite:///{tmp_path}/empty.db").close()
     for name in ("empty", "none"):
         opened = visit(f"sqlite:///{tmp_path}/{name}.db", page)
-        assert len(opened.info) == 1 and "longwave sweep run infra/sweeps/demo.toml" in notes(opened)
+        assert len(opened.info) == 1 and "longwave demo" in [code.value for code in opened.code]
     assert not (tmp_path / "none.db").exists()
 
 
@@ -397,9 +420,27 @@ def test_a_sweep_that_has_just_begun_is_seen(tmp_path: Path, visit: Visit) -> No
     with Store(place) as store:
         store.add_sweep("demo", {})
         store.add_trials("demo", [config], [about(config)])
-    assert "No row is ranked here yet." in notes(visit(place, "task"))
+    assert "No row is ranked here yet: a rank takes two seeds." in notes(visit(place, "task"))
     assert "No epoch of these retrainings is stored yet." in notes(visit(place, "row", row=config.row))
     st.cache_resource.clear()
+
+
+@pytest.mark.integration
+def test_a_search_without_results_says_once_that_it_has_none_and_how_many_trials_are_to_come(
+    tmp_path: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    search = [trial("lem", k, phase="search") for k in range(4)]
+    with Store(url) as store:
+        store.add_sweep("s", {})
+        store.add_trials("s", search, [about(c) for c in search])
+        with Leases(store, "s"):
+            status = replace(sweep_status(store, "s"), trials=9, spent=SweepCost(ran=67.0, used={"cpu": 60.0}))
+            monkeypatch.setattr(cached_reads, "read_sweep_status", lambda *_: status)
+            text = notes(visit(url, "sweep", sweep="s"))
+    assert "running, 0 of 9 trials done" in text and "so far it took 1 min 07 s" in text
+    assert "5 more are not planned yet: they follow from the results of others." in text
+    assert text.count("No search trial has ended with a metric yet.") == 1 and "Settings are compared" not in text
 
 
 @pytest.mark.integration

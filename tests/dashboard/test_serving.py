@@ -20,14 +20,21 @@ import pytest
 import streamlit as st
 from starlette.responses import PlainTextResponse
 from starlette.types import Message
+from streamlit import config
+from streamlit.runtime.secrets import Secrets
 from streamlit.testing.v1 import AppTest
 from tree import ROOT
 
 from longwave.dashboard import table_frames
 from longwave.dashboard.index_page import index_html
 from longwave.dashboard.protection import Protection, content_policy
+from longwave.platform.cli import lab
 from longwave.platform.cli.main import main
 
+[EXAMPLE] = re.findall(
+    r"```toml\n(.*?)```", (ROOT / "infra/deploy/login/README.md").read_text(encoding="utf-8"), re.DOTALL
+)
+"""The secrets in the page on the login."""
 INDEX = Path(st.__file__).parent / "static/index.html"
 
 
@@ -117,6 +124,36 @@ def test_who_has_not_logged_in_sees_nothing_where_a_log_in_is_asked_for(
         assert bool(page.info) != bool(login)
 
 
+def test_a_log_in_is_refused_at_start_where_nobody_could_log_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["dashboard", "--login", "--port", str(free_port()), "--store", f"sqlite:///{tmp_path}/none.db"]
+    monkeypatch.setattr(lab, "find_spec", lambda _: None)
+    assert main(command) == 2
+    assert (
+        capsys.readouterr().err == "longwave: --login needs Authlib. Install it with: pip install 'streamlit[auth]'\n"
+    )
+    monkeypatch.setattr(lab, "find_spec", lambda _: True)
+    secrets = tmp_path / "secrets.toml"
+    option = config.get_option
+    monkeypatch.setattr(config, "get_option", lambda key: [str(secrets)] if key == "secrets.files" else option(key))
+    for text, missing in (
+        (None, "redirect_uri, cookie_secret, client_id, client_secret, server_metadata_url"),
+        ("no TOML", "redirect_uri, cookie_secret, client_id, client_secret, server_metadata_url"),
+        (EXAMPLE.replace("cookie_secret", "cookie"), "cookie_secret"),
+    ):
+        if text:
+            secrets.write_text(text)
+        monkeypatch.setattr(st, "secrets", Secrets())
+        assert main(command) == 2
+        where = "in the section [auth] of ~/.streamlit/secrets.toml; infra/deploy/login has an example."
+        assert capsys.readouterr().err == f"longwave: --login needs {missing} {where}\n"
+    secrets.write_text(EXAMPLE)
+    monkeypatch.setattr(st, "secrets", Secrets())
+    monkeypatch.setattr(lab, "_serve_lab", lambda *_: 0)
+    assert main(command) == 0
+
+
 def answer(path: str, login: bool) -> tuple[int, dict[str, str], str]:
     """Return what a visitor gets of an application that tells all: status, headers and text."""
     sent: list[Message] = []
@@ -157,8 +194,6 @@ def test_scripts_that_are_written_out_are_allowed_by_their_hashes() -> None:
 
 
 def test_the_secrets_of_the_log_in_page_are_what_streamlit_asks_for() -> None:
-    text = (ROOT / "infra/deploy/login/README.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-    auth = tomllib.loads(block)["auth"]
-    assert set(auth) == {"redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url"}
+    auth = tomllib.loads(EXAMPLE)["auth"]
+    assert set(auth) == set(lab.AUTH)
     assert auth["redirect_uri"].endswith("/oauth2callback")

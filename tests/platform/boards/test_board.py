@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
+from longwave.platform.boards.answer import answer
 from longwave.platform.boards.board import check_pool, rows
 from longwave.platform.boards.columns import of
 from longwave.platform.boards.row import Row
@@ -91,10 +92,10 @@ def test_a_row_averages_what_ended_ok_and_counts_what_did_not() -> None:
     assert (row.train_seconds, row.parameters, row.title, row.valid) == (12.0, 7, "LEM", 3.0)
 
 
-@pytest.mark.parametrize("ends", [["diverged", "failed", "planned"], ["failed", "planned"], ["running", "planned"]])
-def test_a_row_without_a_mean_says_why_and_has_a_rank_only_where_a_seed_ended(ends: list[str]) -> None:
+@pytest.mark.parametrize("ends", [["diverged"] * 2 + ["failed"], ["failed", "planned"], ["running", "planned"]])
+def test_a_row_without_a_mean_says_why_and_has_a_rank_only_where_two_seeds_ended(ends: list[str]) -> None:
     [row] = rows([retrained("lem", ends)], [])
-    assert (row.mean, row.median, row.median_level) == (None, None, None)
+    assert (row.mean, row.median) == (None, None)
     assert row.state == (ends[0] if ends[0] != "running" else "missing")
     assert (row.rank_low, row.ties) == ((1, "a") if "diverged" in ends else (None, ""))
 
@@ -165,11 +166,22 @@ def test_configurations_and_variants_are_rows_of_their_own_and_variants_are_rank
 def test_ranks_are_those_of_the_standings_of_all_seeds(scores: list[list[float | None]]) -> None:
     ends = [["diverged" if score is None else score for score in row] for row in scores]
     made = rows([retrained("m", end, "max", hidden=k + 1) for k, end in enumerate(ends)], [])
-    places = standings(scores, Scale("max", None))
-    assert {row.hidden: (row.rank_low, row.rank_high) for row in made} == {
-        k + 1: (place.low, place.high) for k, place in enumerate(places)
+    several = {k + 1: row for k, row in enumerate(scores) if len(row) > 1}
+    places = dict(zip(several, standings([*several.values()], Scale("max", None)), strict=True))
+    assert {row.hidden: (row.rank_low, row.rank_high) for row in made if row.ties} == {
+        k: (place.low, place.high) for k, place in places.items()
     }
-    assert all(row.ties for row in made)
+    assert {row.hidden for row in made if row.rank_low is None} == {k + 1 for k in range(len(scores))} - set(several)
+
+
+def test_a_row_of_one_seed_has_no_rank_and_changes_that_of_no_other() -> None:
+    groups = [retrained(name, [low + k / 100 for k in range(10)]) for name, low in (("lem", 1.0), ("gru", 2.0))]
+    alone, among = rows(groups, []), rows([*groups, retrained("lstm", [1.5]), retrained("indrnn", [3.0])], [])
+    ranked = {row.model: (row.rank_low, row.rank_high, row.ties) for row in among}
+    assert [row.model for row in among] == ["lem", "lstm", "gru", "indrnn"]
+    assert ranked == {"lem": (1, 1, "a"), "gru": (2, 2, "b"), "lstm": (None, None, ""), "indrnn": (None, None, "")}
+    assert answer(among).sentence == answer(alone).sentence
+    assert answer(rows([retrained("lstm", [1.5])], [])).sentence == "No row is ranked here yet: a rank takes two seeds."
 
 
 def test_ranks_are_those_of_the_pool() -> None:
@@ -327,12 +339,12 @@ def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: 
     assert advice(2, 2) in output and "no difference between 2 models is detected" in output
 
 
-def test_a_board_says_what_its_fewest_seeds_can_rank(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_board_says_what_the_middle_of_its_numbers_of_seeds_can_rank(capsys: pytest.CaptureFixture[str]) -> None:
     models = {"a": 5, "b": 9, "c": 12, "d": 1}
     made = rows([retrained(m, [k / 10 for k in range(n)], trivial={"copy": 9.0}) for m, n in models.items()], [])
     notes = render_board.BoardOptions(notes=True)
     render_board.print_boards(made, EVERYBODY, Format.table, notes)
-    assert advice(3, 5) in " ".join(capsys.readouterr().out.split())
+    assert advice(3, 9) in " ".join(capsys.readouterr().out.split())
     render_board.print_boards(made[:1], EVERYBODY, Format.table, notes)
     assert "5 seeds" not in capsys.readouterr().out.replace("than 5 seeds", "")
 

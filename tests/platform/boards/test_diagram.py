@@ -135,6 +135,19 @@ def test_the_figure_is_made_of_the_normalised_medians_and_mean_ranks_of_the_over
     assert max(map(max, actual.pairs)) == 1 and np.array(actual.pairs)[0, 1] == pytest.approx(3 / 64)
 
 
+def test_models_below_the_trivial_predictor_are_told_apart_by_their_medians() -> None:
+    tests = {"a": [0.5] * 10, "b": [2.0] * 10, "c": [4.0] * 10, "d": ["diverged"] * 10}
+    groups = [
+        retrained(model, [t if isinstance(t, str) else t + k / 100 for k, t in enumerate(ends)], task=f"t{n}",
+                  trivial={"m": 1.0})
+        for n in range(10) for model, ends in tests.items()
+    ]  # fmt: skip
+    actual = diagram(overview(rows(groups, [])))
+    lowest = 6 * 2 / 2**10  # Holm's first step of six pairs, each with ten differences of one sign
+    assert [*actual.ranks] == ["A", "B", "C", "D"]
+    assert np.array(actual.pairs)[np.triu_indices(4, 1)] == pytest.approx(lowest)
+
+
 @pytest.mark.parametrize(("models", "tasks"), [(2, 5), (3, 1)])
 def test_too_few_tasks_or_models_have_no_figure(models: int, tasks: int) -> None:
     output = rf"takes 2 separating boards or more and 3 .* with 5 seeds on all of them: here are {tasks} and {models}\."

@@ -52,7 +52,7 @@ def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tas
         assert line.score == overall_score([task[k] for task in tasks], np.random.default_rng(0))
         assert (line.rank, line.why) == (ranks[k], "")
     lem, gru, lstm = actual.lines
-    assert lem.medians == [1.0, 1.0] and gru.medians == pytest.approx([5.2 / 7.1, 5.2 / 6.2])
+    assert lem.medians == pytest.approx([1.0, 1.0]) and gru.medians == pytest.approx([5.2 / 7.1, 5.2 / 6.2])
     assert (lem.ranks, gru.ranks) == ([1.0, 1.0], [2.0, 2.0])
     assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 separating boards")
 
@@ -114,15 +114,15 @@ def test_few_seeds_or_no_rival_leave_neither_score_nor_rank_and_say_why() -> Non
 
 
 def test_a_model_is_shown_by_its_row_that_is_best_on_validation_and_not_on_test() -> None:
+    def shown(*groups: Group) -> int:
+        return best_on_validation([row for row in rows(groups, []) if not row.trivial]).hidden
+
     worse = on("u", "lem", [5.0, 5.1], valid=3.0, hidden=1)
     better = on("u", "lem", [4.0, 4.1], valid=4.0, hidden=2)
-    assert best_on_validation(rows([worse, better], [])).hidden == 2
-    smaller = [retrained("a", [1.0], valid=3.0, hidden=1), retrained("a", [2.0], valid=2.0, hidden=2)]
-    assert best_on_validation(rows(smaller, [])).hidden == 2
-    lost = on("u", "lem", ["diverged"], hidden=3)
-    assert best_on_validation(rows([lost, worse], [])).hidden == 1
-    lucky = on("u", "lem", [9.0, "diverged", "diverged"], hidden=4)
-    assert best_on_validation(rows([lucky, worse], [])).hidden == 1, "most of its seeds diverged"
+    assert shown(worse, better) == 2
+    assert shown(retrained("a", [1.0], valid=3.0, hidden=1), retrained("a", [2.0], valid=2.0, hidden=2)) == 2
+    assert shown(on("u", "lem", ["diverged"], hidden=3), worse) == 1
+    assert shown(on("u", "lem", [9.0, "diverged", "diverged"], hidden=4), worse) == 1, "most of its seeds diverged"
 
 
 @given(some.permutations([(467, 96.0), (1011, 95.0), (2099, 91.0), (None, 99.0)]))
@@ -151,6 +151,16 @@ def test_a_model_that_diverged_everywhere_has_the_score_of_the_trivial_predictor
     assert scores["gru"] is not None and scores["gru"].value == 0.0
     # The best median, 9.1, counts 1, and no seed more.
     assert scores["lem"] is not None and scores["lem"].value == pytest.approx((6.9 / 7.1 + 7.0 / 7.1 + 4) / 6)
+
+
+def test_a_row_of_few_seeds_does_not_take_the_place_of_a_models_full_row() -> None:
+    lucky = on("u", "lem", [9.9], valid=0.99, hidden=99)
+    full = [on("u", "lem", LEM, valid=0.9), on("u", "gru", GRU, valid=0.9)]
+    alone, among = overview(rows(full, [])), overview(rows([*full, lucky], []))
+    assert [line.model for line in alone.lines if line.rank] == ["lem", "gru"]
+    assert [(line.model, line.rank, line.score) for line in among.lines] == [
+        (line.model, line.rank, line.score) for line in alone.lines
+    ]
 
 
 def test_the_overview_can_rank_by_medians_what_means_would_rank_otherwise() -> None:

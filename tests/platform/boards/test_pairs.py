@@ -64,7 +64,7 @@ def test_provisional_rows_lead_but_never_shine() -> None:
     message = answer([few, many])
     assert message.first == "B" and answer([few]).first == "A (provisional)" and answer([]).first == ""
     assert (
-        message.sure == "not significantly better than A, of 1 other. Provisional: 1 of 2 rows have fewer than 5 seeds."
+        message.sure == "not significantly better than A, of 1 other. Provisional: 1 of 2 rows has fewer than 5 seeds."
     )
     assert answer([many]).sure.startswith("not significantly") is False and answer([]).sure == "no row is ranked yet"
 
@@ -102,10 +102,10 @@ def test_a_searchs_progress_is_its_best_so_far_in_the_order_in_which_trials_ende
     assert (
         actual.best == [None, 3.0, 3.0, 1.0] and actual.winner and actual.winner.run and actual.winner.run.valid == 1.0
     )
-    # Of the best of k of 1, 3, 5 and a diverged one: k = 1 finds their mean, k = 4 the best.
-    assert [e.value for e in actual.expected][::3] == [3.0, 1.0]
-    assert actual.half and actual.half.value == pytest.approx((3 * 1.0 + 2 * 3.0 + 5.0) / 6)
+    # Of the best of k of 1, 3, 5 and a diverged one: k = 1 finds the middle one, k = 4 the best.
+    assert [e.value for e in actual.curve][::3] == [3.0, 1.0]
+    assert actual.half and actual.half.value == 2.0, "the middle of 1, 1, 1, 3, 3 and 5"
     most = progress(ended(3.0, 5.0, 4.0), "max", True)
-    assert most.best == [3.0, 5.0, 5.0] and most.expected == () and most.half is None, "it learns: nothing is expected"
+    assert most.best == [3.0, 5.0, 5.0] and most.curve == () and most.half is None, "it learns: it has no such curve"
     none = progress(ended("diverged"), "min", False)
-    assert none.winner is None and none.best == [None] and none.expected == ()
+    assert none.winner is None and none.best == [None] and none.curve == ()

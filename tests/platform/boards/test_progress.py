@@ -1,4 +1,4 @@
-"""What a search was expected to find half-way."""
+"""What the median search finds half-way."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from longwave.platform.statistics.stats import Estimate
 
 @pytest.mark.parametrize(("trials", "half"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (8, 4)])
 def test_half_of_a_search_is_half_its_trials_rounded_up(trials: int, half: int) -> None:
-    expected = [Estimate(float(k)) for k in range(1, trials + 1)]
-    assert SearchProgress([], [], None, expected).half == Estimate(float(half))
+    curve = [Estimate(float(k)) for k in range(1, trials + 1)]
+    assert SearchProgress([], [], None, curve).half == Estimate(float(half))
     assert SearchProgress([], [], None, ()).half is None

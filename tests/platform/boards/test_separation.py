@@ -94,7 +94,7 @@ def test_a_board_says_first_whether_it_separates_and_a_saturated_one_says_so_onc
     lost = answer(board(a=WORSE, b=[0.7] * 5)).sentence
     assert lost.startswith("No model beats") and "Best median of 2 ranked rows: A" in lost
     assert "loses to" not in lost
-    assert answer([]).sentence == "No row is ranked here yet."
+    assert answer([]).sentence == "No row is ranked here yet: a rank takes two seeds."
 
 
 def test_where_others_beat_the_predictor_and_the_best_median_does_not_it_says_why() -> None:
@@ -160,8 +160,8 @@ def test_a_task_is_to_be_retired_where_every_model_with_a_score_is_saturated() -
 
 def test_the_answer_counts_every_row_that_is_not_significantly_worse_than_the_best() -> None:
     near, far = ([level + 0.01 * k for k in range(10)] for level in (1.0, 2.0))
-    sentence = answer(board(a=near, b=far, c=[3.0])).sentence
-    assert "not significantly better than C. Provisional" in sentence, "one seed is no test"
+    sentence = answer(board(a=near, b=far, c=[3.0, 0.5])).sentence
+    assert "not significantly better than C. Provisional" in sentence, "two seeds are too few"
     assert answer(board(a=near, b=far)).sentence.endswith("significantly better than all others.")
     mixed = [*(0.5 + 0.01 * k for k in range(5)), *(30.0 + k for k in range(5))]
     leading = answer(board(a=near, b=far, c=mixed, d=[1.2, *near[1:]]))

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from longwave.platform.boards.board import rows
+from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.pairs import pairs
 from longwave.platform.boards.progress import progress
 from longwave.platform.figures.frame import Figure
@@ -19,10 +20,11 @@ from longwave.platform.figures.legend import DASHES, legend_height, line_styles
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.palette import FAMILIES
 from longwave.platform.figures.progress import best_so_far
-from longwave.platform.figures.search import importance_bars, parallel_coordinates
+from longwave.platform.figures.search import importance_bars, median_bests, parallel_coordinates
 from longwave.platform.figures.seeds import seeds
 from longwave.platform.figures.surface import Bins, surface
 from longwave.platform.records.stored import Trial
+from longwave.platform.statistics.stats import Estimate
 
 
 def layers(figure: Figure | None) -> list[list[dict[str, Any]]]:
@@ -69,6 +71,17 @@ def test_a_trial_that_nearly_diverged_leaves_room_for_the_others() -> None:
     assert so_far
     for layer in so_far.spec()["layer"]:
         assert layer["mark"]["clip"] and layer["encoding"]["y"]["scale"]["domain"] == [0.1, pytest.approx(10.0)]
+
+
+def test_the_axis_of_search_budgets_ends_before_a_trial_that_nearly_diverged() -> None:
+    [row] = rows([retrained("a", [1.0])], [])
+    curve = [Estimate(0.4, 0.1, 1e17), Estimate(0.2, 0.1, 0.4), Estimate(0.1, 0.1, 0.1)]
+    figure = median_bests([SearchCurve(row, curve)], {"a": "A"}, "mse", log=True)
+    assert figure
+    for layer in figure.spec()["layer"]:
+        axis = layer["encoding"]["y"]
+        assert layer["mark"]["clip"] and axis["scale"]["domain"] == [0.1, pytest.approx(10.0)]
+        assert axis["axis"]["title"] == "median best validation mse" and max(axis["axis"]["values"]) <= 10
 
 
 @given(some.lists(some.floats(1e-6, 1e6), min_size=1, max_size=12), some.integers(2, 8))
@@ -124,6 +137,13 @@ def test_the_best_so_far_stands_beside_what_was_expected() -> None:
     band, line, steps = layers(best_so_far(search, "gated", "mse", log=False))
     assert [mark["value"] for mark in steps] == list(search.best)
     assert band == line and line[0]["value"] == pytest.approx(3.0) and line[-1]["value"] == 2.0
+    halved = progress(
+        [replace(trial, status="stopped") for trial in search.ended[:1]] + [*search.ended[1:]], "min", False
+    )
+    figure = best_so_far(halved, "gated", "mse", log=False)
+    band, line, steps = layers(figure)
+    assert not band and not line and [mark["value"] for mark in steps] == list(search.best)
+    assert figure and figure.title.endswith("successive halving ended the worse trials first")
     assert best_so_far(progress(drawn((1, 1, "diverged")), "min", False), "gated", "mse", log=False) is None
 
 

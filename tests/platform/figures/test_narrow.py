@@ -19,7 +19,7 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.pairs import pairs
 from longwave.platform.figures.curves import curves
 from longwave.platform.figures.forest import forest
-from longwave.platform.figures.frame import ROOMY, SLANT, Figure, as_data, frame_chart
+from longwave.platform.figures.frame import LINE, ROOMY, SLANT, Figure, as_data, frame_chart
 from longwave.platform.figures.grid import STATES, Square, grid
 from longwave.platform.figures.legend import line_styles, names_abreast
 from longwave.platform.figures.matrix import matrix
@@ -66,7 +66,7 @@ def boxes(node: ET.Element, x: float = 0.0, y: float = 0.0, dots: bool = False) 
 
 def read(figure: Figure | None, width: int) -> list[Box]:
     assert figure
-    return list(boxes(ET.fromstring(vl_convert.vegalite_to_svg({**figure.spec(), "width": width}))))
+    return list(boxes(ET.fromstring(vl_convert.vegalite_to_svg(figure.spec(width)))))
 
 
 def learning() -> Figure:
@@ -122,6 +122,17 @@ def test_names_above_columns_read_upwards_to_the_right() -> None:
     one = grid([Square("LEM", name, "done", "10", "") for name in NAMES], ["LEM"], NAMES)
     for width, angle in ((DESKTOP, SLANT), (PHONE, -90)):
         assert set(re.findall(r"rotate\(([-\d.]+)", one.svg(width))) == {f"{angle}"}
+
+
+@pytest.mark.parametrize("width", [PHONE, 720, DESKTOP])
+@pytest.mark.parametrize("count", [1, 5, 9, 18])
+def test_a_grid_has_room_for_its_legend_its_names_and_its_lines(count: int, width: int) -> None:
+    models, boards = ([f"{name} {k}" for k in range(n)] for name, n in (("model", 13), ("A board with a name", count)))
+    squares = [Square(model, board, "done", "10", "") for model in models for board in boards]
+    texts = {box.text: box for box in read(grid(squares, models, boards), width) if box.text}
+    assert {*STATES, *models, *boards} <= texts.keys()
+    assert not [box for box in texts.values() if box.y < 0 or box.left < -1 or box.right > width + 1]
+    assert texts["model 1"].y - texts["model 0"].y > LINE - 6
 
 
 def test_a_legend_stands_in_fewer_lines_where_there_is_more_room() -> None:

@@ -352,6 +352,11 @@ def test_worse_is_said_only_where_a_longer_search_would_hardly_help() -> None:
     assert word([*flat], "lr at the high end of 0.0001 to 0.1") == (
         "not tuned", "a better setting may lie outside what was searched: lr at the high end of 0.0001 to 0.1"
     )  # fmt: skip
+    unknown = pair_number(number, scores, scale, about, config, flat, None)
+    assert (unknown["verdict"], unknown["why"]) == (
+        "not tuned", "the ranges of the search are unknown, so a better setting may lie outside them"
+    )  # fmt: skip
+    assert pair_number(number, scores, scale, about, config, [], None)["verdict"] == "worse", "no search, no ranges"
     assert word([*flat[:8]])[0] == "worse"
     assert word([*flat[:7]]) == word([*flat[:7], None, None]) == (
         "not tuned", "too few trials of the search have a score to say whether a longer one would be better"

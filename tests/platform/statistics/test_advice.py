@@ -38,8 +38,8 @@ def test_the_power_is_within_a_tenth_of_the_simulated_one(effect: float) -> None
 def test_a_board_is_told_what_its_seeds_find_and_how_many_find_more() -> None:
     assert advice(8, 5) == ("With 5 seeds only differences of 3.6 SD or more are detected (80 % power); with 7, 3 SD.")
     assert advice(8, 10) == ("With 10 seeds only differences of 2.2 SD or more are detected (80 % power).")
-    assert advice(4, 3) == "With 3 seeds no difference between 4 models is detected; at least 5 seeds are needed."
-    assert advice(2, 1) == "With 1 seed no difference between 2 models is detected; at least 4 seeds are needed."
+    assert advice(4, 3) == "With 3 seeds no difference between 4 models is detected; 5 seeds detect 3 SD."
+    assert advice(2, 1) == "With 1 seed no difference between 2 models is detected; 4 seeds detect 3 SD."
     assert advice(1, 5) == advice(0, 5) == ""
 
 
@@ -98,7 +98,10 @@ LEARN_OR_NOT = [99.8] * 3 + [99.9] * 3 + [50.0, 50.1, 50.2, 50.3]
         ([LEARN_OR_NOT, [50.0 + 0.1 * k for k in range(10)]], "1 row"),
         ([LEARN_OR_NOT, [*LEARN_OR_NOT[:6], *[None] * 4], [99.0] * 10], "2 rows"),
         ([[99.9] * 8 + [50.0] * 2, [60.0] * 10], ""),  # two of ten may be chance
-        ([LEARN_OR_NOT[2:9], [99.9] * 10], ""),  # seven seeds show no groups
+        ([LEARN_OR_NOT[2:9], [99.9] * 10], "1 row"),
+        ([[50.1, 99.9, 99.9, 99.9, 50.4]] * 3, "3 rows"),
+        ([[50.0, 60.0, 90.0, 99.0, 99.5]], ""),  # a jump of three quarters of the range: five seeds do so by chance
+        ([[50.1, 99.9, 99.9, 50.4]], ""),
     ],
 )
 def test_where_seeds_fall_into_two_groups_the_power_for_learning_or_not_is_said(
@@ -108,6 +111,7 @@ def test_where_seeds_fall_into_two_groups_the_power_for_learning_or_not_is_said(
     assert note.startswith(f"The seeds of {count} fall into two groups") if count else note == ""
 
 
-def test_normal_seeds_are_rarely_taken_for_two_groups() -> None:
-    drawn = np.exp(np.random.default_rng(0).normal(size=(4000, 10)))
+@pytest.mark.parametrize("seeds", [5, 10])
+def test_normal_seeds_are_rarely_taken_for_two_groups(seeds: int) -> None:
+    drawn = np.exp(np.random.default_rng(0).normal(size=(4000, seeds)))
     assert sum(bool(parting_note([row], Scale())) for row in drawn.tolist()) < 0.01 * len(drawn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -35,6 +36,11 @@ def test_where_no_score_is_perfect_it_runs_to_the_best_median() -> None:
     assert task(rows, UP, 50.0).gains([70.0, 90.0, 99.0, 40.0, None]) == [0.5, 1.0, 1.0, 0.0, 0.0]
 
 
+def test_without_bounds_a_gain_is_negative_below_the_trivial_predictor_and_lowest_where_a_seed_diverged() -> None:
+    assert task([[1.0]], DOWN, 4.0).unbounded_gains([1.0, 6.0, None]) == [0.75, -0.5, -math.inf]
+    assert task([[80.0]], UP, 50.0).unbounded_gains([95.0, 35.0]) == [1.5, -0.5]
+
+
 def test_where_no_median_beats_the_trivial_predictor_and_no_score_is_perfect_all_gains_are_0() -> None:
     unbeaten: list[list[list[Score]]] = [[[3.0, None], [2.0]], [[9.0, 1.0, None], [1.5]], [[None]], []]
     for rows in unbeaten:
@@ -48,10 +54,12 @@ def test_where_no_median_beats_the_trivial_predictor_and_no_score_is_perfect_all
         ([[None, None, 99.0]], RATE, 50.0, "no median is better than the trivial predictor"),
         ([[50.5] * 3, [50.0] * 3], RATE, 50.0, "the best median is within one test item, 0.5, of the trivial"),
         ([[51.0] * 3, [50.0] * 3], RATE, 50.0, ""),
-        ([[50.0, 52.0, 54.0], [50.0, 52.0, 54.0]], RATE, 50.0, "gains 2 on the trivial predictor, less than the seeds"),
-        ([[50.0, 52.0, 54.0], [52.0] * 3, [52.0] * 3], RATE, 50.0, ""),
-        ([[50.0, 53.0, 54.0], [50.0, None, None]], RATE, 50.0, ""),
-        ([[0.9, 1.0, 1.1]], DOWN, 1.05, "gains 0.05 on the trivial predictor, less"),
+        ([[50.0, 52.0, 54.0], [50.0, 52.0, 54.0]], UP, 50.0, "a gain of 1 is 2 there, less than the seeds' std, 2"),
+        ([[50.0, 52.0, 54.0], [52.0] * 3, [52.0] * 3], UP, 50.0, ""),
+        ([[50.0, 53.0, 54.0], [50.0, None, None]], UP, 50.0, ""),
+        ([[0.0, 1.0, 2.0]], DOWN, 1.05, ""),
+        ([[0.0, 1.0, 2.2]], DOWN, 1.05, "a gain of 1 is 1.05 there, less than the seeds' std, 1.1"),
+        ([[50.0, 52.0, 54.0]], RATE, 50.0, ""),
         ([[51.0], [52.0]], RATE, 50.0, ""),
     ],
 )

@@ -45,6 +45,12 @@ def ones(*rows: tuple[float, int]) -> list[list[Score]]:
     return [[middle * (1 + 0.001 * k + 0.0001 * r) for k in range(n)] for r, (middle, n) in enumerate(rows)]
 
 
+def test_a_zero_error_makes_the_other_rows_no_surer_than_a_tiny_one() -> None:
+    steady: list[list[Score]] = [[low + k / 1000 for k in range(5)] for low in (0.1, 0.11)]
+    for error in (1e-12, 0.0):
+        assert not apart([*steady, [error, 50.0, error, 50.0, 1.0]], Scale()).any()
+
+
 def few_seeds_by_hand(values: list[np.ndarray[Any, Any]], i: int, j: int) -> tuple[float, float]:
     """Return Welch's p-value with the spread that the other rows have at least, and the gap of the means."""
     ended = [row[np.isfinite(row)] for row in values]
@@ -97,11 +103,7 @@ def guarded_by_hand(rows: list[list[Score]], scale: Scale, alpha: float = 0.05) 
         one, two = family[i], family[j]
         table = errors([rows[places[i]], rows[places[j]]], scale)
         test, positive = pair_tests(table, scale), scale.perfect is not None and min(one.min(), two.min()) > 0
-        if positive:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                values = [np.log(row) if row.min() > 0 else np.full(len(row), np.nan) for row in family]
-        else:
-            values = family
+        values = [np.log(np.maximum(row, 1e-12)) for row in family] if positive else family
         fewest, least = min(len(one), len(two)), 2 / math.comb(len(one) + len(two), len(one))
         few_p, gap = few_seeds_by_hand(values, i, j)
         agree = (test.better[0] - 0.5) * test.gap[0] > 0

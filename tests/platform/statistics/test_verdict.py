@@ -304,7 +304,7 @@ def test_fewer_than_three_seeds_decide_nothing() -> None:
     for ours in ([9.0], [9.0, 9.1]):
         actual = verdict(ours, RUN, ERROR)
         assert (actual.word, actual.n, actual.more, actual.limit) == ("undecided", len(ours), 3, False)
-        assert actual.why == "A word needs 3 seeds that ended."
+        assert actual.why == "A verdict needs at least 3 seeds that ended."
         assert actual.ratio is not None and (actual.ratio.low is None) == (len(ours) == 1)
     assert verdict([9.0, 9.1, 9.2], RUN, ERROR).word == "worse"
     assert verdict([9.0, 9.1, None], RUN, ERROR).why == "1 of 3 diverged."

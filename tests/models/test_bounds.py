@@ -50,6 +50,7 @@ def stable_step(gamma: float, epsilon: float, damping: str) -> float:
 sizes = {"d": st.integers(1, 6), "seed": st.integers(0, 999), "scale": st.floats(0.01, 30)}
 
 
+@pytest.mark.integration
 @damped
 @settings(max_examples=50)
 @given(

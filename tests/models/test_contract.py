@@ -18,6 +18,7 @@ LONG = ("residual_unicornn", "residual_unicornn-layers=3", "residual_unicornn-la
         "mamba-states=4", "mamba-states=8", "mamba-eigenvalues=-1-1", "transformer",
         "transformer-layers=1", "transformer-layers=3", "transformer-heads=1", "transformer-heads=2",
         "gated_deltaproduct-products=3", "multilayer_oscillator-activation=sin", "tau_gru-form=delayed weighting",
+        "lrcssm-elastance=symmetric",
         )  # fmt: skip
 SLOPES = "Gradients equal finite differences in float64."
 FUSED = "The fused loop agrees with the plain one."

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import mlflow_server, store_url
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.engine import without_password
 from longwave.platform.sweeps.trackers.tracker import TrackerName
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class Background:
         command = f"mlflow sync {sweep}" if name == "mlflow" else f"sweep resume {sweep} --tracker {name}"
         if name == "mlflow" and address != mlflow_server(None):
             command += f" --server {redacted(address)}"
-        return command + (f" --store {without_password(store.url)}" if store.url != store_url(None) else "")
+        return command + (f" --store {redacted(store.url)}" if store.url != store_url(None) else "")
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin

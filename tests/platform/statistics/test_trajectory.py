@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from itertools import combinations
-from operator import ge, gt
 from statistics import median
 
 import pytest
@@ -73,10 +73,9 @@ def test_a_search_of_thousands_of_trials_neither_overflows_nor_loses_digits() ->
     n = 3000
     curve = median_best([float(i) for i in range(1, n + 1)], "max")
     for k in (1, 2, 10, 1500, n):
-        # The largest of k of 1 … n is at most m in C(m, k) of C(n, k) cases.
-        at_least, above = (
-            next(m for m in range(k, n + 1) if beyond(2 * math.comb(m, k), math.comb(n, k))) for beyond in (ge, gt)
-        )
+        half = math.comb(n, k)  # the largest of k of 1 … n is at most m in C(m, k) of C(n, k) cases
+        at_least = bisect_left(range(n + 1), half, key=lambda m, k=k: 2 * math.comb(m, k))
+        above = bisect_right(range(n + 1), half, key=lambda m, k=k: 2 * math.comb(m, k))
         assert curve[k - 1].value == (at_least + above) / 2
 
 

@@ -295,6 +295,7 @@ def lines(printed: str) -> dict[str, tuple[Any, Any]]:
     return {line["what"]: (line["a"], line["b"]) for line in json.loads(printed)["lines"]}
 
 
+@pytest.mark.integration
 def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store, output: Printed) -> None:
     a, b = of(known, "lem")[0].config.row, of(known, "gru")[0].config.row
     actual = lines(output(0, "diff", a[:8], b, "--format", "json"))

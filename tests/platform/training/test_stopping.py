@@ -173,6 +173,7 @@ def test_a_score_recorded_in_float32_solves_a_task_that_it_equals(goal: Goal, so
         assert decision is not None and [rung.stays for rung in decision[0].values()] == stays
 
 
+@pytest.mark.integration
 def test_members_that_solve_the_task_end_ok_where_alone_they_would_and_the_others_go_on() -> None:
     free = [patient(None, k, epochs=8) for k in range(4)]
     curves = trained(free)

@@ -117,6 +117,7 @@ def test_a_large_library_is_known_to_one_file_alone(package: str, owner: str) ->
         )
 
 
+@pytest.mark.integration
 def test_the_store_the_board_and_an_import_of_what_ships_need_no_torch() -> None:
     parts = "longwave.platform.storage.store, longwave.platform.boards.board, longwave.platform.exchange.intake"
     code = f"import sys; sys.modules['torch'] = None; import {parts}"
@@ -165,6 +166,7 @@ def test_help_loads_no_heavy_package() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.integration
 def test_a_name_of_a_class_or_a_type_means_one_thing() -> None:
     defined_in = defaultdict(list)
     for path in python_files(*FOLDERS):

@@ -17,7 +17,7 @@ from longwave.platform.storage.store import Store
 
 SCRIPT = DEPLOY / "slurm/longwave.sbatch"
 STAND_INS = {
-    # A step has one core unless it is told: https://slurm.schedmd.com/srun.html, --cpus-per-task.
+    # A step without --cpus-per-task may have one core: https://slurm.schedmd.com/srun.html.
     "srun": '[[ $* == *"ray start"* && $* != "--cpus-per-task=1 "* ]] && exit 1\n'
     'while [[ $1 == --* ]]; do shift; done\nexec "$@"',
     "scontrol": '[ "$*" = "show hostnames [one,two]" ] && printf "one\\ntwo\\n"',

@@ -114,15 +114,15 @@ def test_few_seeds_or_no_rival_leave_neither_score_nor_rank_and_say_why() -> Non
 
 
 def test_a_model_is_shown_by_its_row_that_is_best_on_validation_and_not_on_test() -> None:
-    def shown(*groups: Group) -> int:
+    def find_shown(*groups: Group) -> int:
         return best_on_validation([row for row in rows(groups, []) if not row.trivial]).hidden
 
     worse = on("u", "lem", [5.0, 5.1], valid=3.0, hidden=1)
     better = on("u", "lem", [4.0, 4.1], valid=4.0, hidden=2)
-    assert shown(worse, better) == 2
-    assert shown(retrained("a", [1.0], valid=3.0, hidden=1), retrained("a", [2.0], valid=2.0, hidden=2)) == 2
-    assert shown(on("u", "lem", ["diverged"], hidden=3), worse) == 1
-    assert shown(on("u", "lem", [9.0, "diverged", "diverged"], hidden=4), worse) == 1, "most of its seeds diverged"
+    assert find_shown(worse, better) == 2
+    assert find_shown(retrained("a", [1.0], valid=3.0, hidden=1), retrained("a", [2.0], valid=2.0, hidden=2)) == 2
+    assert find_shown(on("u", "lem", ["diverged"], hidden=3), worse) == 1
+    assert find_shown(on("u", "lem", [9.0, "diverged", "diverged"], hidden=4), worse) == 1, "most of its seeds diverged"
 
 
 @given(some.permutations([(467, 96.0), (1011, 95.0), (2099, 91.0), (None, 99.0)]))

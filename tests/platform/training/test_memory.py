@@ -104,12 +104,12 @@ def test_the_part_of_a_split_pack_that_was_left_goes_on_from_its_own_checkpoint(
     monkeypatch.setattr(Pack, "train_epoch", run_out)
     checkpoint, first, steps = Checkpoint(tmp_path / "pack.safetensors"), PackRecorder(), 0
 
-    def pause() -> bool:
+    def is_draining() -> bool:
         nonlocal steps
         steps += 1
         return steps == 5 * 4 + 5 * 2 + 2  # in the third epoch of the second half
 
-    assert train(configs, first, checkpoint, draining=pause) == "paused"
+    assert train(configs, first, checkpoint, draining=is_draining) == "paused"
     ended = {run.trial for run in first.runs}
     assert ended == {config.id for config in configs[: 3 if diverges else 2]}
     remaining, second = [config for config in configs if config.id not in ended], PackRecorder()

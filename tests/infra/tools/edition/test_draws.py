@@ -50,8 +50,8 @@ def keys_to_labels(keys: dict[str, str]) -> dict[str, str]:
         "b2-cycle_navigation-gated",
         "f4-lorenz96_free-modern",
         "f2-enso_free",
-        "f4-lorenz96_free",
-        "f3-mackey_glass_free",
+        pytest.param("f4-lorenz96_free", marks=pytest.mark.integration),
+        pytest.param("f3-mackey_glass_free", marks=pytest.mark.integration),
     ],
 )
 def test_those_that_had_learned_are_those_whose_curve_beats_the_constant_predictor_by_then(

@@ -93,8 +93,7 @@ def draw_drivers(status: SweepStatus) -> None:
         draw_line = st.warning if driver.alive and driver.note.startswith(STALLED) else st.caption
         draw_line(in_streamlit(f"process {driver.process} on {driver.host}: {uptime}, {heartbeat}{note}"))
     if status.spent.used:
-        so_far = "" if status.state == "over" else "so far it "
-        st.caption(in_streamlit(so_far + "; ".join(cost_lines(status.spent, {})) + "."))
+        st.caption(in_streamlit("; ".join(cost_lines(status, {})) + "."))
 
 
 def draw_packs(url: str, name: str, status: SweepStatus) -> None:

@@ -20,7 +20,6 @@ from longwave.platform.sweeps.place.cluster import total_cost
 from longwave.platform.sweeps.run.time_left import LOG_SECONDS, duration_text
 
 if TYPE_CHECKING:
-    from longwave.platform.records.stored import SweepCost
     from longwave.platform.storage.leases import Driver
     from longwave.platform.sweeps.place.cluster import Cluster, SweepEstimate
     from longwave.platform.sweeps.plan.cells import Sweep
@@ -84,7 +83,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
         terminal.print_table(["cell", *IN_SHORT], lines, prose=[0])
     terminal.print_line(f"  {status_line(status)}")
     if status.spent.used:
-        for cost in cost_lines(status.spent, price):
+        for cost in cost_lines(status, price):
             terminal.print_line(f"  {cost}")
     for driver in status.drivers:
         terminal.print_line(f"  {_driver_text(driver)}")
@@ -160,9 +159,11 @@ def status_line(status: SweepStatus) -> str:
     return ", ".join(part for part in (status.state, done, epochs, time_left, hint) if part)
 
 
-def cost_lines(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
-    """Yield a sweep's cost so far, and the estimate for its finished packs."""
-    yield f"took {duration_text(spent.ran)}, {_held_text(spent.used, price)}"
+def cost_lines(status: SweepStatus, price: Mapping[str, float]) -> Iterator[str]:
+    """Yield a sweep's cost, or that so far, and the estimate for its finished packs."""
+    spent = status.spent
+    took = "took" if status.state == "over" else "so far it took"
+    yield f"{took} {duration_text(spent.ran)}, {_held_text(spent.used, price)}"
     estimated = {kind: seconds for kind, seconds in spent.expected.items() if kind}
     if estimated:
         yield f"estimated for the finished packs: {_held_text(estimated, price)}"
@@ -173,7 +174,8 @@ def cost_lines(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
 def _held_text(seconds_by_kind: Mapping[str, float], price: Mapping[str, float]) -> str:
     """Return device time, and its cost if prices are known: ``1.5 A100 hours, cost 3.75``."""
     names = {kind: "core" if kind == CPU else kind for kind in seconds_by_kind}
-    hours = [f"{seconds / 3600:.3g} {names[kind]} hours" for kind, seconds in seconds_by_kind.items()]
+    texts = {kind: f"{seconds / 3600:.3g}" for kind, seconds in seconds_by_kind.items()}
+    hours = [f"{text} {names[kind]} hour{'' if text == '1' else 's'}" for kind, text in texts.items()]
     cost = total_cost(seconds_by_kind, price)
     return ", ".join([*hours, *([f"cost {cost:.2f}"] if cost is not None else [])])
 

@@ -131,7 +131,7 @@ def draw_lengths(url: str, rows: Sequence[Row], task_rows: Sequence[Row], log: b
     """Return the scores by the lengths or lags at which each retraining measured them, else by those of the
     variants."""
     trials = cached_reads.read_trials(url, tuple(trial for row in rows for trial in row.trials))
-    return against_lag(scores_by_lag(rows, trials)) or against_length(
+    return against_lag(scores_by_lag(rows, trials), log) or against_length(
         [in_errors(row) for row in task_rows] if log else task_rows, log
     )
 

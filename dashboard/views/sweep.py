@@ -136,7 +136,9 @@ def draw_running_trials(url: str, trials: Sequence[Trial]) -> dict[str, Figure |
     about = task_trials[0].about
     points = cached_reads.read_growing_curves(url, tuple(trial.config.id for trial in task_trials))
     st.markdown(f"**In training on {in_streamlit(about.task)}**")
-    make = partial(running_curves, task_trials, points, f"validation {metric_words(about.metric)}", about.goal == "min")
+    families = {entry.name: entry.family for entry in cached_reads.read_catalogue(url) if entry.kind == "model"}
+    title, log = f"validation {metric_words(about.metric)}", about.goal == "min"
+    make = partial(running_curves, task_trials, points, families, title, log)
     return {"in training": page_frame.draw_figure(make, "growing", "No epoch has ended yet.")}
 
 

@@ -12,21 +12,25 @@ def has_errors(row: Row) -> bool:
     return row.goal == "max" and row.scale.perfect is not None
 
 
+def to_error(row: Row, score: float) -> float:
+    """Return the distance of a score in a row's metric from the perfect one; that of a row without errors unchanged."""
+    return row.scale.perfect - score if row.goal == "max" and row.scale.perfect is not None else score
+
+
 def in_errors(row: Row) -> Row:
     """Return a row with its numbers as distances from the perfect score, in the same unit; other rows unchanged."""
-    perfect = row.scale.perfect
-    if row.goal != "max" or perfect is None:
+    if not has_errors(row):
         return row
 
     def error(value: float | None) -> float | None:
-        return None if value is None else perfect - value
+        return None if value is None else to_error(row, value)
 
     return replace(
         row,
-        metric="error" if row.metric == "accuracy" else f"{perfect:g} − {row.metric}",
+        metric="error" if row.metric == "accuracy" else f"{row.scale.perfect:g} − {row.metric}",
         goal="min",
-        scores=[perfect - score for score in row.scores],
-        published=[{**number, "value": perfect - float(number["value"])} for number in row.published],
+        scores=[to_error(row, score) for score in row.scores],
+        published=[{**number, "value": to_error(row, float(number["value"]))} for number in row.published],
         low=error(row.high),
         high=error(row.low),
         mean=error(row.mean),

@@ -31,7 +31,7 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 BASELINES = ("lstm", "gru")
 """Models that the page always shows."""
-HEAT = 900
+HEAT = 1100
 """Width of a heat map in pixels, which a narrow page scales."""
 ALIKE = 1.25
 """Factor within which model sizes, and search budgets, count as equal."""

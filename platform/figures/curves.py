@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import cycle
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import quantiles
 
 import altair as alt
 
 from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, number_axis, thin_points
 from longwave.platform.figures.legend import legend_height, line_styles
-from longwave.platform.figures.palette import FAMILIES, family_colour
+from longwave.platform.figures.palette import family_colour
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 
@@ -23,9 +23,9 @@ OF = {"valid": "validation", "loss": "training loss"}
 
 
 def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: str, title: str, log: bool) -> Figure:
-    """Return a thin line per retraining, and from three on their median with the band of their middle half. A dot marks
-    the best epoch of a retraining, a cross its last one if it diverged or failed. Points of long lines are thinned, but
-    both ends and the best epoch are kept.
+    """Return a thin line per retraining, and where three or more reached an epoch their median with the band of their
+    middle half. A dot marks the best epoch of a retraining, a cross its last one if it diverged or failed. Points of
+    long lines are thinned, but both ends and the best epoch are kept.
 
     Args:
         trials: Retrainings of one row.
@@ -40,7 +40,7 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
     lines, ends = ([m for m in marks if (m["mark"] == "") is plain] for plain in (True, False))
     y = alt.Y("value:Q", **number_axis(title, numbers, log))
     x = alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1))
-    median_marks = _middle_half(lines) if len(trials) >= FEWEST else []
+    median_marks = _middle_half([_values_of(trial, points, what, log) for trial in trials])
     width, faint = (0.8, 0.5) if median_marks else (1.75, 1.0)
     tip = alt.Tooltip("tip:N", title=" ")
     shape = alt.Shape("mark:N", scale=alt.Scale(domain=["best", "broken"], range=["circle", "cross"]), legend=None)
@@ -63,13 +63,16 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
     return frame_chart(chart, summary, HEIGHT)
 
 
-def running_curves(trials: Sequence[Trial], points: Sequence[Point], title: str, log: bool) -> Figure | None:
-    """Return the validation metric by epoch of trials in training, one line each, coloured by model; None without
-    epochs.
+def running_curves(
+    trials: Sequence[Trial], points: Sequence[Point], families: Mapping[str, str], title: str, log: bool
+) -> Figure | None:
+    """Return the validation metric by epoch of trials in training, one line each, in the colour of the model's family;
+    None without epochs.
 
     Args:
         trials: Trials of one task.
         points: Their epochs, by trial and epoch.
+        families: Families by model.
         title: Title of the axis.
         log: Whether the y axis is logarithmic; values that are not positive are then left out.
     """
@@ -85,8 +88,11 @@ def running_curves(trials: Sequence[Trial], points: Sequence[Point], title: str,
         ]  # fmt: skip
     if not marks:
         return None
-    models = sorted({mark["model"] for mark in marks})
-    colours = dict(zip(models, cycle(FAMILIES.values()), strict=False))
+    colours = {
+        trial.about.model: family_colour(families.get(trial.config.model, ""))
+        for trial in sorted(trials, key=lambda trial: trial.about.model)
+        if any(mark["model"] == trial.about.model for mark in marks)
+    }
     base = alt.Chart(as_data(marks)).encode(
         x=alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1)),
         y=alt.Y("value:Q", **number_axis(title, [mark["value"] for mark in marks], log)),
@@ -94,28 +100,36 @@ def running_curves(trials: Sequence[Trial], points: Sequence[Point], title: str,
     )  # fmt: skip
     chart = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12)).encode(**line_styles("model:N", colours))
     return frame_chart(
-        chart, f"{title} by epoch of {len(trials)} trials in training", HEIGHT + legend_height(len(models))
+        chart, f"{title} by epoch of {len(trials)} trials in training", HEIGHT + legend_height(len(colours))
     )
 
 
-def _middle_half(lines: Sequence[Mark]) -> list[Mark]:
-    """Return median and quartiles by epoch, over at least ``FEWEST`` retrainings with a value at that epoch."""
-    by_epoch: dict[int, list[float]] = {}
-    for mark in lines:
-        by_epoch.setdefault(mark["epoch"], []).append(mark["value"])
+def _middle_half(lines: Sequence[Mapping[int, float]]) -> list[Mark]:
+    """Return median and quartiles by epoch, over at least ``FEWEST`` retrainings with a value at that epoch.
+
+    Args:
+        lines: The values of each retraining by epoch.
+    """
+    counts = Counter(epoch for line in lines for epoch in line)
+    epochs = sorted(epoch for epoch, count in counts.items() if count >= FEWEST)
     marks: list[Mark] = []
-    for epoch, values in sorted(by_epoch.items()):
-        if len(values) >= FEWEST:
-            low, median, high = quantiles(values, n=4, method="inclusive")
-            tip = f"epoch {epoch}: median {median:.5g}, middle half {low:.5g} to {high:.5g}, {len(values)} seeds"
-            marks.append({"mark": "median", "epoch": epoch, "value": median, "low": low, "high": high, "tip": tip})
+    for epoch in (epochs[k] for k in thin_points(len(epochs))):
+        values = [line[epoch] for line in lines if epoch in line]
+        low, median, high = quantiles(values, n=4, method="inclusive")
+        tip = f"epoch {epoch}: median {median:.5g}, middle half {low:.5g} to {high:.5g}, {len(values)} seeds"
+        marks.append({"mark": "median", "epoch": epoch, "value": median, "low": low, "high": high, "tip": tip})
     return marks
+
+
+def _values_of(trial: Trial, points: Sequence[Point], what: str, log: bool) -> dict[int, float]:
+    """Return the values of a trial that the y axis can show, by epoch."""
+    values_by_epoch = {p.epoch: getattr(p, what) for p in points if p.trial == trial.config.id}
+    return {epoch: v for epoch, v in values_by_epoch.items() if math.isfinite(v) and (v > 0 or not log)}
 
 
 def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterator[Mark]:
     """Yield the points of a retraining's line, then its dot or cross."""
-    shown = [(p.epoch, getattr(p, what)) for p in points if p.trial == trial.config.id]
-    shown = [(epoch, value) for epoch, value in shown if math.isfinite(value) and (value > 0 or not log)]
+    shown = list(_values_of(trial, points, what, log).items())
     name = f"seed {trial.config.seed}" + ("" if trial.status == "ok" else f" ({trial.status})")
     best = trial.run.best_epoch if trial.run and trial.status == "ok" else None
     best_index = next((k for k, (epoch, _) in enumerate(shown) if epoch == best), None)

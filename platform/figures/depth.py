@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -42,7 +43,9 @@ def measures_of(trials: Sequence[Trial]) -> list[str]:
 
 
 def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | None:
-    """Return one line per model through the medians of its retrainings; None if no model has several depths.
+    """Return one line per model through its medians, and a dot per retraining; None if no model has several depths. A
+    median of scores counts diverged seeds as worst, as on the board; that of a measure, which has no worst value, is of
+    the seeds that ended.
 
     Args:
         rows: Rows of one board.
@@ -56,18 +59,21 @@ def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | 
         values = [value for k in row.trials if k in ended and (value := _test_value(ended[k], shown, log)) is not None]
         if not values:
             continue
-        common = {"model": _form_name(row), "layers": row.layers, "tint": family_colour(row.family)}
-        dots += [{**common, "value": v, "tip": f"{common['model']}, {row.layers} layers: {v:.4g}"} for v in values]
-        middle = median(values)
-        tip = f"{common['model']}, {row.layers} layers: median {middle:.4g} of {len(values)}"
-        medians.append({**common, "value": middle, "tip": tip})
-    if not medians:
+        name, least = _form_name(row), LEAST if log else -math.inf
+        common = {"model": name, "layers": row.layers, "tint": family_colour(row.family)}
+        tips = [f"{name}, {row.layers} layers: {value:.4g}" for value in values]
+        dots += [{**common, "value": max(v, least), "tip": tip} for v, tip in zip(values, tips, strict=True)]
+        middle, n = (median(values), len(values)) if log else (row.median, row.seed_count)
+        if middle is not None:
+            tip = f"{name}, {row.layers} layers: median {middle:.4g} of {n} seeds"
+            medians.append({**common, "value": max(middle, least), "tip": tip})
+    if not dots:
         return None
     title = metric_words(shown) if log else f"test {measured(rows[0])}"
-    ticks = alt.Axis(title="layers", values=sorted({m["layers"] for m in medians}), format="~g", labelOverlap=True)
+    ticks = alt.Axis(title="layers", values=sorted({m["layers"] for m in dots}), format="~g", labelOverlap=True)
     x = alt.X("layers:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=ticks)
     y = alt.Y("value:Q", **number_axis(title, [m["value"] for m in dots], log))
-    colours = {m["model"]: m["tint"] for m in medians}
+    colours = {m["model"]: m["tint"] for m in dots}
     dot_channels: dict[str, Any] = {
         "x": x, "y": y, "shape": alt.Shape("model:N", legend=None), "tooltip": alt.Tooltip("tip:N", title=" "),
     }  # fmt: skip
@@ -93,9 +99,8 @@ def _form_name(row: Row) -> str:
 
 
 def _test_value(trial: Trial, shown: str, log: bool) -> float | None:
-    """Return the test score of a retraining, or a measure, which is at least ``LEAST`` on its logarithmic axis."""
+    """Return the test score of a retraining, or a measure."""
     assert trial.run
     if not log:
         return trial.run.test
-    value = next((m.value for m in trial.run.measures if m.key == shown and not m.x_name), None)
-    return None if value is None else max(value, LEAST)
+    return next((m.value for m in trial.run.measures if m.key == shown and not m.x_name), None)

@@ -11,7 +11,17 @@ import altair as alt
 from longwave.platform.boards.printed import quote_number
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured, median, plain, seeds
-from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, as_data, frame_chart, list_names, number_axis
+from longwave.platform.figures.frame import (
+    AXIS,
+    LINE,
+    Figure,
+    Mark,
+    as_data,
+    frame_chart,
+    least_shown,
+    list_names,
+    number_axis,
+)
 from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 DASH = "M0,-0.5V0.5"
@@ -28,26 +38,30 @@ def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
     """Return medians with intervals, retrainings as dashes, published numbers as hollow diamonds. The best trivial
     predictor is a dashed line through all rows, and the weakest, which is near chance, a dotted one if it is within the
     range. Provisional rows are pale. An interval that ends at a diverged seed extends to the worst number of the figure
-    and ends in an arrow.
+    and ends in an arrow. What a logarithmic axis cannot show, such as an error of 0, is an arrow at its left end.
 
     Args:
         rows: Rows of one board, in order.
         names: Their labels, which are unique.
-        log: Whether the axis is logarithmic; values that are not positive are then left out.
+        log: Whether the axis is logarithmic, if any number is positive.
     """
     lines = [(name, row) for name, row in zip(names, rows, strict=True) if not row.trivial]
     marks = [mark for name, row in lines for mark in _row_marks(name, row)]
-    marks += score_limits(rows, [mark["value"] for mark in marks if mark["kind"] != "none"])
-    marks = [mark for mark in marks if mark["kind"] == "none" or mark["value"] > 0 or not log]
-    numbers = [mark["value"] for mark in marks if mark["kind"] != "none"]
-    edge = (max if rows[0].goal == "min" else min)(numbers, default=0.0)
-    least = min((number for number in numbers if number > 0), default=0.0) if log else -math.inf
+    marks += score_limits(rows, [mark["value"] for mark in marks if "value" in mark])
+    least = least_shown([mark["value"] for mark in marks if "value" in mark], log)
+    marks = [
+        {**mark, "kind": "below", "value": least} if mark.get("value", least) < least else mark
+        for mark in marks
+        if "name" in mark or mark["value"] >= least
+    ]
+    numbers = [mark["value"] for mark in marks if "value" in mark]
+    edge, log = (max if rows[0].goal == "min" else min)(numbers, default=0.0), least > -math.inf
     for mark in marks:
-        if mark["kind"] == "median":
+        if mark["kind"] == "interval":
             mark |= {end: edge if mark[end] is None else max(mark[end], least) for end in ("low", "high")}
         elif mark["kind"] == "none":
             mark |= _word_sides(
-                [m["value"] for m in marks if m.get("name") == mark["name"] and m is not mark], numbers, log
+                [m["value"] for m in marks if m.get("name") == mark["name"] and "value" in m], numbers, log
             )
     marks += [{**mark, "kind": "open", "value": edge} for mark in marks if mark.get("open")]
     title = f"test {measured(rows[0])}"
@@ -77,9 +91,10 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
         chart_of("printed")
         .mark_point(shape="diamond", size=120, strokeWidth=1.75, filled=False)
         .encode(x=x, **channels),
-        chart_of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **channels),
+        chart_of("interval").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **channels),
         chart_of("median").mark_point(shape="circle", filled=True, size=90).encode(x=x, **channels),
         chart_of("open").mark_point(shape=arrow, filled=True, size=90).encode(x=x, **channels),
+        chart_of("below").mark_point(shape="triangle-left", filled=True, size=90).encode(x=x, **channels),
         *(_word_layer(marks, side, x, y) for side in WORDS if any(mark.get("side") == side for mark in marks)),
     )
 
@@ -117,14 +132,15 @@ def _row_marks(name: str, row: Row) -> Iterator[Mark]:
         return
     if row.median is None:
         state = f"no median: {seeds(row)}"
-        yield {**common, "kind": "none", "value": 0.0, "side": "", "word": state, "tip": state}
+        yield {**common, "kind": "none", "side": "", "word": state, "tip": state}
         return
     best, worst = row.median_best, row.median_worst
     if row.median_level is None:
         best = worst = row.median
     low, high = (best, worst) if row.goal == "min" else (worst, best)
     tip = f"{row.label}, median: {median(row)}"
-    yield {**common, "kind": "median", "value": row.median, "low": low, "high": high, "open": worst is None, "tip": tip}
+    yield {**common, "kind": "interval", "low": low, "high": high, "open": worst is None, "tip": tip}
+    yield {**common, "kind": "median", "value": row.median, "tip": tip}
 
 
 def score_limits(rows: Sequence[Row], numbers: Sequence[float]) -> list[Mark]:
@@ -144,5 +160,5 @@ def score_limits(rows: Sequence[Row], numbers: Sequence[float]) -> list[Mark]:
         for kind, label, shown in ends
         for row in shown
     ]
-    span = (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
-    return [mark for mark in marks if mark["kind"] == "limit" or span[0] <= mark["value"] <= span[1]]
+    low, high = (min(numbers), max(numbers)) if numbers else (math.inf, -math.inf)
+    return [mark for mark in marks if mark["kind"] == "limit" or low <= mark["value"] <= high]

@@ -151,16 +151,24 @@ def number_axis(title: str | list[str], values: Iterable[float], log: bool, **ax
     }
 
 
-def ends_without_outliers(values: Sequence[float]) -> list[float]:
-    """Return the smallest and the largest value of a scale, the largest at most ``FAR`` times the median: the error of
-    a trial that nearly diverged would leave no room for the others.
+def least_shown(values: Iterable[float], log: bool) -> float:
+    """Return the least number that ``number_axis`` can show, where marks of smaller ones are drawn: the smallest
+    positive one on a logarithmic axis, −∞ on a linear one.
     """
-    return [min(values), max(min(values), min(max(values), FAR * median(values)))]
+    return min((value for value in values if value > 0), default=-math.inf) if log else -math.inf
 
 
-def number_axis_without_outliers(title: str, values: Sequence[float], log: bool) -> dict[str, Any]:
+def ends_without_outliers(values: Sequence[float], goal: str) -> list[float]:
+    """Return the smallest and the largest value of a scale; the largest error is at most ``FAR`` times the median:
+    that of a trial that nearly diverged would leave no room for the others.
+    """
+    far = FAR * median(values) if goal == "min" else math.inf
+    return [min(values), max(min(values), min(max(values), far))]
+
+
+def number_axis_without_outliers(title: str, values: Sequence[float], goal: str, log: bool) -> dict[str, Any]:
     """Return ``number_axis`` of a scale that ends where ``ends_without_outliers`` says; its marks must be clipped."""
-    ends = ends_without_outliers(values)
+    ends = ends_without_outliers(values, goal)
     cut_axis = number_axis(title, [value for value in values if value <= ends[1]], log)
     if ends[0] < ends[1]:
         cut_axis["scale"].domain = ends
@@ -187,7 +195,7 @@ def _to_svg(text: str) -> str:
 
     spec = json.loads(text)
     spec["config"] |= {"background": "transparent", "font": FONT, "aria": False, "text": {"color": INK}}
-    sizes = {"labelFontSize": ROOMY, "titleFontSize": ROOMY, "labelLimit": spec["width"] // 3}
+    sizes = {"labelFontSize": ROOMY, "titleFontSize": ROOMY, "labelLimit": spec["width"] // 2}
     for part in ("axis", "legend"):
         spec["config"][part] |= {**sizes, "labelColor": INK, "titleColor": INK}
     svg = str(vl_convert.vegalite_to_svg(spec)).replace(INK, "currentColor")

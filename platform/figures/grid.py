@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
-from longwave.platform.figures.frame import (
-    FAINT,
-    LINE,
-    LONGEST_LABEL,
-    PAGE,
-    ROOM,
-    SLANT,
-    Figure,
-    as_data,
-    frame_chart,
-)
-from longwave.platform.figures.legend import LETTER, legend_height, names_abreast
+from longwave.platform.figures.columns import BARE, ColumnNames
+from longwave.platform.figures.frame import FAINT, LINE, Figure, as_data, frame_chart
+from longwave.platform.figures.legend import legend_height, names_abreast
 from longwave.platform.figures.palette import DIVERGED
 
 STATES = {"done": "#4AA578", "few seeds": "#A5C9B6", "unfinished": "#086AA5", "diverged": DIVERGED, "failed": "#8C5723",
@@ -40,28 +29,12 @@ class Square:
 
 
 def grid(cells: Sequence[Square], lines: Sequence[str], columns: Sequence[str]) -> Figure:
-    """Return a table of coloured cells with words. Names of columns are upright where slanted ones lack room, as the
-    width of the whole figure says: the inner one depends on these names.
-    """
-    beside, above = (min(LONGEST_LABEL, LETTER * max(map(len, names), default=0)) for names in (lines, columns))
-    overhang = above * math.cos(math.radians(SLANT))
-    upright = f"{PAGE} < {beside + ROOM * len(columns) + overhang:.0f}"
-    bare: dict[str, Any] = {"title": None, "ticks": False, "domain": False, "grid": False, "labelOverlap": False}
-    # An empty axis on the right keeps the room of the last slanted name, which the layout underestimates.
-    right = alt.Axis(orient="right", labels=False, minExtent=alt.ExprRef(f"{upright} ? 0 : {overhang:.0f}"), **bare)
-    y, y_right = (alt.Y("line:N", sort=[*lines], axis=axis) for axis in (alt.Axis(**bare), right))
-    x = alt.X(
-        "column:N",
-        sort=[*columns],
-        axis=alt.Axis(
-            orient="top",
-            labelAngle=alt.ExprRef(f"{upright} ? -90 : {SLANT}"),
-            **bare,
-        ),
-    )
+    """Return a table of coloured cells with words."""
+    layout = ColumnNames.of(lines, columns)
+    y, y_right = (alt.Y("line:N", sort=[*lines], axis=axis) for axis in (alt.Axis(**BARE), layout.right))
+    x = alt.X("column:N", sort=[*columns], axis=layout.axis)
     base = alt.Chart(as_data(vars(cell) for cell in cells)).encode(x=x, tooltip=alt.Tooltip("tip:N", title=" "))
-    room = f"{PAGE} - {beside:.0f} - ({upright} ? 0 : {overhang:.0f})"
-    legend = alt.Legend(title=None, columns=names_abreast([*STATES], f"({room})"))
+    legend = alt.Legend(title=None, columns=names_abreast([*STATES], layout.room))
     colour = alt.Color("state:N", scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]), legend=legend)
     chart = alt.layer(
         base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(y=y, color=colour),
@@ -70,5 +43,5 @@ def grid(cells: Sequence[Square], lines: Sequence[str], columns: Sequence[str]) 
     return frame_chart(
         chart,
         f"What was run: {len(lines)} models on {len(columns)} boards",
-        round(above) + legend_height(len(STATES)) + LINE * max(1, len(lines)),
+        round(layout.above) + legend_height(len(STATES)) + LINE * max(1, len(lines)),
     )

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import altair as alt
 
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import marked_median, metric_words
+from longwave.platform.figures.columns import BARE, ColumnNames
 from longwave.platform.figures.frame import (
     FAINT,
     LEGEND,
     LINE,
     ROOM,
-    SLANT,
     Figure,
     Mark,
     as_data,
@@ -24,8 +23,6 @@ from longwave.platform.figures.frame import (
 )
 from longwave.platform.statistics.scale import LEAST as NO_ERROR
 
-NAMES, LONGEST_NAME = 175, 320
-"""Height of the slanted names of boards above their columns, and the length from which a name is cut, in pixels."""
 TINTS = ["#2F7FB8", "#A9CBE4", "#F2F2F2", "#EBC3A8", "#C9713D"]
 """From much better than the best trivial predictor to much worse, distinguishable by colour-blind readers."""
 DARK, LIGHT = "#10161C", "#FFFFFF"
@@ -69,22 +66,12 @@ def heat_map(overview: Overview) -> Figure | None:
 
 
 def _draw(marks: list[Mark]) -> Figure:
-    models, boards = ({mark[name] for mark in marks} for name in ("model", "board"))
-    axis_options: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
+    models, boards = (list(dict.fromkeys(mark[name] for mark in marks)) for name in ("model", "board"))
+    layout = ColumnNames.of(models, boards)
     # Sorted by index, because Vega-Lite compiles a list of names to code, which breaks on line breaks in names.
     by_column, by_line = (alt.EncodingSortField(field=field, op="min") for field in ("column", "line"))
-    x = alt.X(
-        "board:N",
-        sort=by_column,
-        axis=alt.Axis(
-            title=None,
-            orient="top",
-            labelAngle=width_condition(len(boards), SLANT, -90),
-            labelLimit=LONGEST_NAME,
-            **axis_options,
-        ),
-    )
-    y = alt.Y("model:N", sort=by_line, axis=alt.Axis(title=None, **axis_options))
+    x = alt.X("board:N", sort=by_column, axis=layout.axis)
+    y, y_right = (alt.Y("model:N", sort=by_line, axis=axis) for axis in (alt.Axis(**BARE), layout.right))
     ticks = [-3, -2, -1, 0, 1, 2, 3]
     colour = alt.Color(
         "ratio:Q", scale=alt.Scale(domain=[-REACH, -REACH / 2, 0, REACH / 2, REACH], range=TINTS),
@@ -93,22 +80,23 @@ def _draw(marks: list[Mark]) -> Figure:
             labelExpr="datum.value < 0 ? '1/' + pow(2, -datum.value) : pow(2, datum.value)",
         ),
     )  # fmt: skip
-    base = alt.Chart(as_data(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
+    base = alt.Chart(as_data(marks)).encode(x=x, tooltip=alt.Tooltip("tip:N", title=" "))
     faded = alt.Opacity("opacity:Q", scale=None)
     text_colour = alt.condition("datum.strong", alt.value(LIGHT), alt.value(DARK))
     cell_text = alt.ExprRef(f"width < {ROOM * len(boards)} ? replace(datum.text, '0.', '.') : datum.text")
-    chart = alt.layer(
-        base.mark_rect(fill=LIGHT),  # so that pale cells are pale on a dark page too
-        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=colour, opacity=faded),
-        base.mark_text(fontSize=width_condition(len(boards), 11, 9), text=cell_text).encode(color=text_colour),
+    cells = alt.layer(
+        base.mark_rect(fill=LIGHT).encode(y=y),  # so that pale cells are pale on a dark page too
+        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(y=y, color=colour, opacity=faded),
     )
+    texts = base.mark_text(fontSize=width_condition(len(boards), 11, 9), text=cell_text)
+    chart = alt.layer(cells, texts.encode(y=y_right, color=text_colour)).resolve_axis(y="independent")
     summary = f"Error of {len(models)} models on {len(boards)} boards over that of the best trivial predictor"
-    return frame_chart(chart, summary, NAMES + LEGEND + LINE * len(models))
+    return frame_chart(chart, summary, round(layout.above) + LEGEND + LINE * len(models))
 
 
 def _error_ratio(row: Row, predictor: Row) -> float | None:
-    """Return the error of a row's median over a predictor's; None if one is missing, untrusted or without ratio."""
-    if row.untrusted or row.median is None or predictor.mean is None or row.scale.perfect is None:
+    """Return the error of a row's median over a predictor's; None if one is missing or without ratio."""
+    if row.median is None or predictor.mean is None or row.scale.perfect is None:
         return None
     return max(row.scale.error(row.median), NO_ERROR) / max(row.scale.error(predictor.mean), NO_ERROR)
 

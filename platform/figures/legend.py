@@ -10,7 +10,9 @@ import altair as alt
 
 from longwave.platform.figures.frame import LEGEND, ROOMY
 
-DASHES: list[list[int]] = [[1, 0], [7, 3], [2, 3], [10, 3, 2, 3], [14, 4]]
+DASHES: list[list[int]] = [
+    [1, 0], [7, 3], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2, 1, 2], [1, 6], [12, 3, 2, 3, 2, 3],
+]  # fmt: skip
 """Dash patterns of the first, second, … line of one colour: pixels drawn and skipped."""
 ABREAST = 3
 """Columns of names for which a figure reserves height."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import altair as alt
 
 from longwave.platform.boards.pairs import Pair
 from longwave.platform.boards.texts import estimate
+from longwave.platform.figures.columns import BARE, ColumnNames
 from longwave.platform.figures.frame import (
-    AXIS,
     FAINT,
     LEGEND,
     Figure,
@@ -49,23 +48,25 @@ def matrix(pairs: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
         }
         for pair in pairs
     ]
-    axis_options: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
-    slanted = width_condition(len(order), 35, -90)
-    x = alt.X("column:N", sort=order, axis=alt.Axis(title=None, orient="top", labelAngle=slanted, **axis_options))
-    y = alt.Y("line:N", sort=order, axis=alt.Axis(title=None, **axis_options))
-    base = alt.Chart(as_data(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
+    layout = ColumnNames.of(order, order)
+    x = alt.X("column:N", sort=order, axis=layout.axis)
+    y, y_right = (alt.Y("line:N", sort=order, axis=axis) for axis in (alt.Axis(**BARE), layout.right))
+    base = alt.Chart(as_data(marks)).encode(x=x, tooltip=alt.Tooltip("tip:N", title=" "))
     colour = alt.Color(
         "better:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=TINTS),
         legend=alt.Legend(title="P(row is better)", format=".0%"),
     )  # fmt: skip
     factor_size, word_size = alt.ExprRef(f"min(11, width / {2.2 * len(order):.4g})"), width_condition(len(order), 10, 0)
-    chart = alt.layer(
-        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=colour),
-        base.mark_text(dy=-8, color=DARK, fontSize=factor_size).encode(text="factor:N"),
-        base.mark_text(dy=8, color=DARK, fontSize=word_size).encode(text="word:N", opacity=alt.value(0.85)),
+    cells = alt.layer(
+        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(y=y, color=colour),
+        base.mark_text(dy=-8, color=DARK, fontSize=factor_size).encode(y=y, text="factor:N"),
     )
+    words = base.mark_text(dy=8, color=DARK, fontSize=word_size).encode(
+        y=y_right, text="word:N", opacity=alt.value(0.85)
+    )
+    chart = alt.layer(cells, words).resolve_axis(y="independent")
     summary = f"Each row against each column, error of the row over that of the column: {', '.join(order)}"
-    return frame_chart(chart, summary, LEGEND + 2 * AXIS + SQUARE * len(order))
+    return frame_chart(chart, summary, LEGEND + round(layout.above) + SQUARE * len(order))
 
 
 def describe_pair(pair: Pair, names: Mapping[str, str]) -> str:

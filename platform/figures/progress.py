@@ -49,7 +49,8 @@ def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -
     ]
     steps, curve = ([marks[k] for k in thin_points(len(marks))] for marks in (steps, curve))
     numbers = [float(m[end]) for m in curve for end in ("low", "high")] + [float(m["value"]) for m in steps]
-    y_axis = number_axis_without_outliers(f"best validation {metric}", numbers, log)
+    goal = progress.ended[0].about.goal
+    y_axis = number_axis_without_outliers(f"best validation {metric}", numbers, goal, log)
     x = alt.X("k:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="search trials that ended", tickMinStep=1))
     tip = alt.Tooltip("tip:N", title=" ")
     base, colour = alt.Chart(as_data(curve)), family_colour(family)

@@ -18,6 +18,7 @@ from longwave.platform.figures.frame import (
     Mark,
     as_data,
     frame_chart,
+    least_shown,
     list_names,
     number_axis,
 )
@@ -70,10 +71,12 @@ def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> F
         title: How the axis is named.
         margin: Ratio that makes no difference, above 1; None for no band.
     """
+    ends = [(r.value if r.low is None else r.low, r.value if r.high is None else r.high) for r in lines]
+    least = least_shown([*(r.value for r in lines), *(number for pair in ends for number in pair)], log=True)
     marks: list[Mark] = [
-        {"name": r.name, "value": r.value, "low": r.low or r.value, "high": r.high or r.value, "tint": r.colour,
-         "tip": r.tip}
-        for r in lines
+        {"name": r.name, "value": max(r.value, least), "low": max(low, least), "high": max(high, least),
+         "tint": r.colour, "tip": r.tip}
+        for r, (low, high) in zip(lines, ends, strict=True)
     ]  # fmt: skip
     names = list(dict.fromkeys(r.name for r in lines))
     numbers = [1.0, *(mark[end] for mark in marks for end in ("value", "low", "high"))]

@@ -13,12 +13,14 @@ from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, measured, median, plain
 from longwave.platform.figures.forest import PALE, score_limits
-from longwave.platform.figures.frame import AXIS, Figure, Mark, as_data, frame_chart, number_axis
+from longwave.platform.figures.frame import AXIS, Figure, Mark, as_data, frame_chart, least_shown, number_axis
 from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 HEIGHT = 320
 WIDTHS = (230, 380, 620)
 """Widths for which names are laid out, on a phone, in an edition and on a desktop, in pixels."""
+TEST_SET = r"[ ,]?test=(\d+)"
+"""The test set in the name of a variant."""
 LETTER, NAME = 14, 210
 """Height of a line of text, and maximal width of a name, in pixels."""
 COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | None], str]]] = {
@@ -42,15 +44,14 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
     marks: list[Mark] = []
     for name, row in zip(names, rows, strict=True):
         cost_value = value(row) if row.kind == "reproduced" else None
-        if cost_value and row.median is not None and (row.median > 0 or not log):
+        if cost_value and row.median is not None:
             tip = f"{name}: {median(row)}, {title.partition(' [')[0]} {write(cost_value)}"
             common = {"tint": family_colour(row.family), "ink": PALE if row.provisional else 1.0, "tip": tip}
             marks.append({"name": name, "cost": float(cost_value), "value": row.median, **common})
     if not marks:
         return None
-    line = [mark for mark in score_limits(rows, []) if mark["value"] > 0 or not log]
-    y_axis = number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*marks, *line)], log)
-    y = alt.Y("value:Q", **y_axis)
+    line = score_limits(rows, [])
+    y, marks, line = _y_axis(f"test {measured(rows[0])}", marks, line, log)
     x = alt.X("cost:Q", **number_axis(title, [m["cost"] for m in marks], True))
     front = _pareto_front(marks, rows[0].goal)
     dots, hover = alt.Chart(as_data(marks)), alt.Tooltip("tip:N", title=" ")
@@ -58,7 +59,7 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
         alt.Chart(as_data(front)).mark_line(interpolate="step-after", opacity=0.5, color=NEUTRAL).encode(x=x, y=y),
         dots.mark_point(filled=True, size=90).encode(
             x=x, y=y, color=alt.Color("tint:N", scale=None), opacity=alt.Opacity("ink:Q", scale=None), tooltip=hover),
-        *_names_beside(marks, front, log, x, y),
+        *_names_beside(marks, front, (*marks, *line), log, x, y),
         alt.Chart(as_data(line)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(
             y=y, tooltip=hover),
     )  # fmt: skip
@@ -74,12 +75,12 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
         rows: Rows of all variants of one task.
         log: Whether the y axis is logarithmic.
     """
-    shown = [mark for mark in _by_length(rows) if mark["value"] > 0 or not log]
+    rows = _newest_test_sets(rows)
+    shown = _by_length(rows)
     axes = {axis for axis, length in (_length_of(row.variant) for row in rows) if length}
     if len({mark["cost"] for mark in shown}) < 2 or len(axes) > 1:
         return None
-    line = [mark for mark in _trivial_by_length(rows) if mark["value"] > 0 or not log]
-    y = alt.Y("value:Q", **number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*shown, *line)], log))
+    y, shown, line = _y_axis(f"test {measured(rows[0])}", shown, _trivial_by_length(rows), log)
     [axis] = axes
     x = alt.X("cost:Q", **number_axis(axis, [m["cost"] for m in shown], True))
     last = [max((m for m in shown if m["name"] == name), key=lambda m: m["cost"]) for name in _distinct_names(shown)]
@@ -89,10 +90,27 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
     chart = alt.layer(
         base.mark_line().encode(x=x, y=y, color=colour, detail="name:N", strokeDash=dash),
         base.mark_point(filled=True, size=70).encode(x=x, y=y, color=colour, opacity=ink, tooltip=hover),
-        *_names_beside(last, [], log, x, y),
+        *_names_beside(last, [], (*shown, *line), log, x, y),
         alt.Chart(as_data(line)).mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, y=y),
     )  # fmt: skip
     return frame_chart(chart, f"Test {measured(rows[0])} against {axis}", HEIGHT)
+
+
+def _newest_test_sets(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without those at a length at which others were tested on a newer test set."""
+    newest: dict[float | None, int] = {}
+    for row in rows:
+        length = _length_of(row.variant)[1]
+        newest[length] = max(newest.get(length, 0), _test_set(row.variant))
+    return [row for row in rows if _test_set(row.variant) == newest[_length_of(row.variant)[1]]]
+
+
+def _y_axis(title: str, marks: Sequence[Mark], line: Sequence[Mark], log: bool) -> tuple[alt.Y, list[Mark], list[Mark]]:
+    """Return the axis of scores, with the marks and the trivial predictors where it shows them."""
+    numbers = [float(mark["value"]) for mark in (*marks, *line)]
+    least = least_shown(numbers, log)
+    shown, limits = ([{**mark, "value": max(mark["value"], least)} for mark in group] for group in (marks, line))
+    return alt.Y("value:Q", **number_axis(title, numbers, log)), shown, limits
 
 
 def _by_length(rows: Sequence[Row]) -> list[Mark]:
@@ -122,15 +140,27 @@ def _distinct_names(marks: Sequence[Mark]) -> list[str]:
     return list(dict.fromkeys(str(mark["name"]) for mark in marks))
 
 
-def _labelled_marks(marks: Sequence[Mark], front: Sequence[Mark], log: bool, width: int) -> list[Mark]:
-    """Return the marks whose names overlap no other name or mark, those on the front first, with the ``side`` of the
-    name: left if the mark is far to the right.
+def _labelled_marks(
+    marks: Sequence[Mark], front: Sequence[Mark], drawn: Sequence[Mark], log: bool, width: int
+) -> list[Mark]:
+    """Return the marks whose names fit beside them and overlap no other name or mark, those on the front first, with
+    the ``side`` of the name: left if the mark is far to the right.
+
+    Args:
+        marks: To be named.
+        front: Those of them to be named first.
+        drawn: All marks of the figure, which its axes contain.
+        log: Whether the y axis is logarithmic.
+        width: Of the figure, in pixels.
     """
 
     def positions(key: str, log: bool, size: float) -> list[float]:
-        numbers = [math.log(m[key]) if log else m[key] for m in marks]
+        scale = math.log if log else float
+        numbers = [scale(mark[key]) for mark in drawn if key in mark]
         low, width = min(numbers), (max(numbers) - min(numbers)) or 1.0
-        return [size * (value - low) / width for value in numbers]
+        return [size * (scale(mark[key]) - low) / width for mark in marks]
+
+    log = log and all(mark["value"] > 0 for mark in drawn)
 
     labelled: list[tuple[float, float, float, Mark]] = []
     spots = [*zip(positions("cost", True, width), positions("value", log, HEIGHT - AXIS), marks, strict=True)]
@@ -143,15 +173,21 @@ def _labelled_marks(marks: Sequence[Mark], front: Sequence[Mark], log: bool, wid
             for x, y, m in spots
             if m is not mark
         )
-        if not overlaps_mark and all(
-            abs(y_pixel - label_y) > LETTER or start + name_width < low or high < start
-            for low, high, label_y, _ in labelled
+        if (
+            start >= 0
+            and not overlaps_mark
+            and all(
+                abs(y_pixel - label_y) > LETTER or start + name_width < low or high < start
+                for low, high, label_y, _ in labelled
+            )
         ):
             labelled.append((start, start + name_width, y_pixel, {**mark, "side": "left" if left else "right"}))
     return [mark for *_, mark in labelled]
 
 
-def _names_beside(marks: Sequence[Mark], front: Sequence[Mark], log: bool, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _names_beside(
+    marks: Sequence[Mark], front: Sequence[Mark], drawn: Sequence[Mark], log: bool, x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
     """Return layers of names left and right of their marks; of ``WIDTHS``, a figure shows the widest that fits."""
     sides: dict[str, dict[str, Any]] = {"left": {"align": "right", "dx": -8}, "right": {"align": "left", "dx": 8}}
     return [
@@ -159,7 +195,7 @@ def _names_beside(marks: Sequence[Mark], front: Sequence[Mark], log: bool, x: al
         .transform_filter(f"{low} <= width && width < {high}")
         .mark_text(dy=-6, limit=NAME, **text_options).encode(x=x, y=y, text="name:N")
         for width, low, high in zip(WIDTHS, (0, *WIDTHS[1:]), (*WIDTHS[1:], 1e6), strict=True)
-        for marked in [_labelled_marks(marks, front, log, width)]
+        for marked in [_labelled_marks(marks, front, drawn, log, width)]
         for side, text_options in sides.items()
     ]  # fmt: skip
 
@@ -174,11 +210,17 @@ def _pareto_front(marks: Sequence[Mark], goal: str) -> list[Mark]:
     return front
 
 
+def _test_set(variant: str) -> int:
+    """Return the number of a variant's test set: 2 for ``h=25,test=2``, else 1."""
+    match = re.search(TEST_SET, variant)
+    return int(match[1]) if match else 1
+
+
 def _length_of(variant: str) -> tuple[str, float | None]:
     """Return the length in the name of a variant, ``N=500``, or its steps ahead, ``h=25``, with the name of that axis.
 
     The number is None if there is none, or if another one differs as well, apart from the test set.
     """
-    if match := re.fullmatch(r"([NTLh])=(\d+)", re.sub(r"[ ,]?test=\d+", "", variant)):
+    if match := re.fullmatch(r"([NTLh])=(\d+)", re.sub(TEST_SET, "", variant)):
         return "steps ahead" if match[1] == "h" else "length", float(match[2])
     return "", None

@@ -77,7 +77,7 @@ def parallel_coordinates(
         chosen: Ids of highlighted trials; the others are faint. None: all are highlighted.
     """
     names = varied_settings(trials)
-    ended = [trial for trial in trials if trial.run]
+    ended = [trial for trial in trials if trial.run and trial.status != "failed"]
     if not names or len(ended) < 2:
         return None
     order = sorted((t for t in ended if scored(t) is not None), key=lambda t: rank_key(t, goal))
@@ -163,7 +163,7 @@ def median_bests(curves: Sequence[SearchCurve], names: Mapping[str, str], metric
     lines, banded = line_styles("name:N", colours), marks if len(colours) <= BANDS else []
     ends = ("value", "low", "high") if banded else ("value",)
     numbers = [number for m in marks for end in ends if (number := float(m[end])) > 0 or not log]
-    y_axis = number_axis_without_outliers(f"median best validation {metric}", numbers, log)
+    y_axis = number_axis_without_outliers(f"median best validation {metric}", numbers, curves[0].row.goal, log)
     chart = alt.layer(
         alt.Chart(as_data(banded)).mark_area(opacity=0.12, clip=True).encode(
             x=x, y=alt.Y("low:Q", **y_axis), y2="high:Q", detail="name:N", fill=alt.Fill("tint:N", scale=None)),

@@ -42,8 +42,12 @@ class Bins:
 
     @classmethod
     def of(cls, numbers: Sequence[float], count: int) -> Bins:
-        """Return ``count`` bins that contain ``numbers``, or one if all numbers are equal."""
-        return cls(min(numbers), max(numbers), count if max(numbers) > min(numbers) else 1, spans_decades(numbers))
+        """Return ``count`` bins that contain ``numbers``, or one around them if all are equal."""
+        low, high = min(numbers), max(numbers)
+        if low == high:
+            half = abs(low) / 2 or 0.5
+            return cls(low - half, high + half, 1, log=False)
+        return cls(low, high, count, spans_decades(numbers))
 
     def part(self, value: float) -> int:
         """Return the index of the bin of ``value``, from 0."""
@@ -95,7 +99,7 @@ def _layers(
     medians = [mark["valid"] for mark in squares if mark["valid"] is not None]
     reach: dict[str, Any] = {"type": "linear"}
     if spans_decades(medians):
-        reach = {"type": "log", "domain": ends_without_outliers(medians), "clamp": True, "nice": False}
+        reach = {"type": "log", "domain": ends_without_outliers(medians, goal), "clamp": True, "nice": False}
     scale = alt.Scale(scheme=SCHEME, reverse=goal == "min", **reach)
     colour = alt.Color("valid:Q", scale=scale, legend=alt.Legend(title=f"validation {metric}", orient="right"))
     tip = alt.Tooltip("tip:N", title=" ")

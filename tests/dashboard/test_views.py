@@ -164,7 +164,7 @@ def test_each_figure_of_a_board_has_its_link(url: str, visit: Visit, searched: s
     pairs = marks(visit(url, "task", task="fitzhugh_nagumo", figure="pairs"))
     assert len(pairs) == 6 and {mark["word"] for mark in pairs} == {"≈"}
     dots = marks(visit(url, "task", task="fitzhugh_nagumo", figure="seeds", log="no"))
-    assert sum(bool(mark.get("lost")) for mark in dots) == 2, "both of coRNN's diverged"
+    assert sum(mark.get("mark") == "diverged" for mark in dots) == 2, "both of coRNN's diverged"
     length = marks(visit(url, "task", task="adding", figure="length"))
     assert {mark["value"] for mark in length} == {0.25, 0.75}
     lacking = visit(url, "task", task="fitzhugh_nagumo", figure="length")

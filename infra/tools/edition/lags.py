@@ -28,7 +28,7 @@ def draw_lags(rows: Sequence[Row], trials: Sequence[Trial], folders: EditionFold
     for place, group in groupby(rows, key=lambda row: row.place):
         board = list(group)
         scores = scores_by_lag(board, trials)
-        if figure := against_lag(scores):
+        if figure := against_lag(scores, log=board[0].goal == "min"):
             path = folders.lag_figure(place)
             path.write_text(figure.svg(WIDTH), encoding="utf-8")
             written.add(path.name)

@@ -17,8 +17,8 @@ from longwave.platform.boards.row import Row
 from longwave.platform.figures.bars import BarPart, cost_bars
 from longwave.platform.figures.curves import curves
 from longwave.platform.figures.depth import LEAST, depth, measures_of, metric_of
-from longwave.platform.figures.forest import forest
-from longwave.platform.figures.frame import Figure, number_axis, thin_points
+from longwave.platform.figures.forest import forest, score_limits
+from longwave.platform.figures.frame import POINTS, Figure, number_axis, thin_points
 from longwave.platform.figures.grid import Square, grid
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.figures.ratios import Ratio, ratios
@@ -52,16 +52,17 @@ def test_a_forest_holds_medians_intervals_seeds_and_printed_numbers() -> None:
     made = forest(board(), ["A", "B"], log=False)
     assert sorted(m["value"] for m in marks(made, "seed")) == [1, 2, 3, 4, 4, 5, 6, 8]
     assert [(m["name"], m["value"]) for m in marks(made, "printed")] == [("A", 0.5)]
-    [a, b] = marks(made, "median")
-    assert (a["name"], a["value"], a["low"], a["high"], a["tint"]) == ("A", 3.0, 1.0, 5.0, FAMILIES["gated"])
-    assert (b["name"], b["value"], b["low"], b["high"]) == ("B", 8.0, 4.0, 8.0), "to the worst number of the figure"
+    assert [(m["name"], m["value"]) for m in marks(made, "median")] == [("A", 3.0), ("B", 8.0)]
+    [a, b] = marks(made, "interval")
+    assert (a["name"], a["low"], a["high"], a["tint"]) == ("A", 1.0, 5.0, FAMILIES["gated"])
+    assert (b["name"], b["low"], b["high"]) == ("B", 4.0, 8.0), "to the worst number of the figure"
     [arrow] = marks(made, "open")
     assert (arrow["name"], arrow["value"]) == ("B", 8.0)
 
 
 def test_where_large_is_good_an_open_interval_runs_to_the_least_number() -> None:
     made = forest(rows([retrained("a", [3.0, 4.0, 5.0, "diverged"], "max")], []), ["A"], log=False)
-    [arrow], [bar] = marks(made, "open"), marks(made, "median")
+    [arrow], [bar] = marks(made, "open"), marks(made, "interval")
     assert arrow["value"] == 3.0 == bar["low"]
 
 
@@ -78,9 +79,21 @@ def test_the_best_trivial_predictor_is_a_line_and_no_row() -> None:
     assert {m.get("name") for m in marks(made)} == {None, "A"}
 
 
-def test_on_a_logarithmic_axis_what_is_not_positive_is_left_out() -> None:
-    made = forest(rows([retrained("a", [0.0, 1.0, 2.0])], []), ["A"], log=True)
+def test_the_weakest_trivial_predictor_is_a_line_where_the_numbers_reach_it() -> None:
+    simple = [Row("t", "", "x", "X", "mse", "1", "min", mean, kind="trivial") for mean in (0.3, 0.9, 1.5)]
+    for scores, weakest in (([1.0, 2.0], [1.5]), ([0.4, 0.5], [])):
+        made = forest([*simple, *rows([retrained("a", scores)], [])], ["X", "Y", "Z", "A"], log=False)
+        assert [m["value"] for m in marks(made, "chance")] == weakest
+    assert [m["kind"] for m in score_limits(simple, [])] == ["limit"], "without numbers there is no range"
+
+
+def test_on_a_logarithmic_axis_what_is_not_positive_is_an_arrow_at_its_left_end() -> None:
+    made = forest(rows([retrained("a", [0.0, 0.0]), retrained("b", [0.0, 1.0, 2.0])], []), ["A", "B"], log=True)
     assert sorted(m["value"] for m in marks(made, "seed")) == [1, 2]
+    arrows = {(m["name"], m["value"], m["tip"].partition(": ")[2]) for m in marks(made, "below")}
+    assert arrows == {("A", 1.0, "0"), ("A", 1.0, "0 [0, 0] (50 %)"), ("B", 1.0, "0")}
+    made = forest(rows([retrained("a", [0.0, -1.0])], []), ["A"], log=True)
+    assert sorted(m["value"] for m in marks(made, "seed")) == [-1, 0], "without a positive number the axis is linear"
 
 
 def test_a_curve_keeps_its_ends_its_best_epoch_and_where_it_broke() -> None:
@@ -139,6 +152,9 @@ def test_scores_against_length_take_the_number_of_the_variant_and_the_best_row_t
     assert figure and [(m["cost"], m["value"]) for m in _data(figure, 0)] == [(10.0, 2.0), (100.0, 1.0)]
     assert figure.title == "Test MSE ↓ against length"
     assert against_length(made[1:], log=False) is None, "one length is no figure"
+    again = [replace(made[0], variant="N=10,test=2", scores=[7.0], median=7.0), *made[1:]]
+    newer = against_length([made[0], *again], log=False)
+    assert newer and [(m["cost"], m["value"]) for m in _data(newer, 0)] == [(10.0, 7.0), (100.0, 1.0)]
     for first, second, axis in (("h=1", "h=25 test=2", "steps ahead"), ("T=5", "T=9,test=2", "length")):
         named = against_length([replace(made[0], variant=first), replace(made[1], variant=second)], log=False)
         assert named and named.title == f"Test MSE ↓ against {axis}"
@@ -151,6 +167,8 @@ def test_ratios_have_a_line_at_one_and_a_band_for_the_margin() -> None:
     drawn = marks(ratios(lines, "ratio", 1.25))
     assert {"value": 1.0, "tip": "equal errors"} in drawn and {"low": 0.8, "high": 1.25} in drawn
     assert [(m["value"], m["low"], m["high"]) for m in drawn if "name" in m] == [(2.0, 1.5, 2.5), (0.5, 0.5, 0.5)]
+    [low] = [m["low"] for m in marks(ratios([Ratio("x", 0.5, 0.0, 2.0, "#000000", "")], "ratio")) if "name" in m]
+    assert low == 0.5, "an interval from 0 begins at the smallest number of the axis"
 
 
 def test_hostile_names_are_data_and_never_markup() -> None:
@@ -213,11 +231,14 @@ def test_depth_joins_the_medians_of_a_models_rows_and_leaves_out_models_of_one_d
     made = depth(board, ran, metric_of(board))
     assert made is not None
     line = [(m["layers"], m["value"]) for m in marks(made) if "median" in m["tip"]]
-    assert line == [(2, 85.0), (64, 40.0)] and {m["model"] for m in marks(made)} == {board[0].title.partition(" (")[0]}
+    assert line == [(2, 85.0), (64, 30.0)], "a diverged seed counts as worst, as on the board"
+    assert {m["model"] for m in marks(made)} == {board[0].title.partition(" (")[0]}
     assert sorted(m["value"] for m in marks(made) if "median" not in m["tip"]) == [30, 50, 80, 85, 90]
     assert measures_of(ran) == ["energy"]
     energies = depth(board, ran, "energy")
     assert energies is not None and {m["value"] for m in marks(energies)} == {1.0, LEAST}, "0 stands at the axis' end"
+    tips = {m["tip"].partition(" layers: ")[2] for m in marks(energies)}
+    assert tips == {"1", "0", "median 1 of 3 seeds", "median 0 of 2 seeds"}
     assert depth(board[2:], ran, metric_of(board)) is None and depth(board, ran, "no such measure") is None
 
 
@@ -237,6 +258,16 @@ def test_the_median_of_three_retrainings_and_their_quartiles_are_those_of_numpy(
         expected = np.quantile([value / epoch for value in values.values()], [0.25, 0.5, 0.75])
         assert [mine["low"], mine["value"], mine["high"]] == pytest.approx(list(expected))
     assert not [m for m in marks(curves(made[:2], points, "", "valid", "v", log=False)) if m["mark"] == "median"]
+
+
+def test_seeds_that_ended_at_different_epochs_share_a_median_wherever_three_were_trained() -> None:
+    made = trials(retrained("a", [1.0, 2.0, 3.0, 4.0]))
+    lengths = {t.config.id: length for t, length in zip(made, (400, 410, 430, 440), strict=True)}
+    points = [Point(t.config.id, k, 1.0, 2.0, 0.0, 0.0) for t in made for k in range(1, lengths[t.config.id] + 1)]
+    middle = [m for m in marks(curves(made, points, "", "valid", "v", log=False)) if m["mark"] == "median"]
+    assert len(middle) == POINTS and (middle[0]["epoch"], middle[-1]["epoch"]) == (1, 410)
+    seeds = [int(m["tip"].rpartition(", ")[2].partition(" ")[0]) for m in middle]
+    assert seeds == [4 if m["epoch"] <= 400 else 3 for m in middle]
 
 
 def test_a_forest_on_a_log_axis_shows_a_row_one_of_whose_seeds_has_no_error() -> None:

@@ -15,14 +15,17 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.pairs import pairs
 from longwave.platform.boards.progress import progress
-from longwave.platform.figures.frame import Figure
+from longwave.platform.boards.row import Row
+from longwave.platform.figures.curves import running_curves
+from longwave.platform.figures.frame import Figure, ends_without_outliers
 from longwave.platform.figures.legend import DASHES, legend_height, line_styles
 from longwave.platform.figures.matrix import matrix
-from longwave.platform.figures.palette import FAMILIES
+from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.figures.progress import best_so_far
 from longwave.platform.figures.search import importance_bars, median_bests, parallel_coordinates
 from longwave.platform.figures.seeds import seeds
 from longwave.platform.figures.surface import Bins, surface
+from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.stats import Estimate
 
@@ -108,12 +111,25 @@ def test_a_matrix_says_of_each_pair_the_factor_and_whether_it_is_sure() -> None:
 def test_each_retraining_is_a_dot_and_each_that_diverged_a_cross_at_the_worst_number() -> None:
     made = rows([retrained("a", [1.0, 2.0, 3.0]), retrained("b", [4.0, "diverged", 5.0])], [])
     made = [replace(row, family="gated") for row in made]
-    limit, middles, good, bad = layers(seeds(made, ["A", "B"], log=False))
+    limit, middles, good, below, bad = layers(seeds(made, ["A", "B"], log=False))
     assert sorted(dot["value"] for dot in good) == [1, 2, 3, 4, 5] and {d["tint"] for d in good} == {FAMILIES["gated"]}
     assert [(dot["name"], dot["value"]) for dot in bad] == [("B", 5.0)]
-    assert [(m["name"], m["value"]) for m in middles] == [("A", 2.0), ("B", 5.0)] and not limit
+    assert [(m["name"], m["value"]) for m in middles] == [("A", 2.0), ("B", 5.0)] and not limit and not below
     assert len({dot["off"] for dot in good if dot["name"] == "A"}) == 3, "equal numbers are told apart"
     assert seeds(rows([retrained("a", ["failed"])], []), ["A"], log=False) is None
+
+
+def test_seeds_without_an_error_are_triangles_at_the_left_end_of_a_logarithmic_axis() -> None:
+    simple = [Row("t", "", "x", "X", "mse", "1", "min", mean, kind="trivial") for mean in (0.0, 0.9)]
+    made = [*simple, *rows([retrained("a", [0.0, 0.0]), retrained("b", [0.5, "diverged"])], [])]
+    figure = seeds(made, ["X", "Y", "A", "B"], log=True)
+    limit, _, good, below, bad = layers(figure)
+    assert [(dot["name"], dot["value"]) for dot in below] == [("A", 0.5)] * 2 and below[0]["tip"].endswith(": 0")
+    assert [dot["name"] for dot in good] == ["B"] and [(dot["name"], dot["value"]) for dot in bad] == [("B", 0.5)]
+    assert not limit, "the best trivial predictor is the first, whatever the axis shows"
+    assert figure and figure.spec()["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["A", "B"]
+    [worst] = layers(seeds(rows([retrained("a", [3.0, 4.0, "diverged"], "max")], []), ["A"], log=False))[-1]
+    assert worst["value"] == 3.0, "where large is good, the least number is the worst"
 
 
 def test_lines_outside_the_ranges_are_faint_and_wide_axes_are_logarithmic() -> None:
@@ -147,12 +163,39 @@ def test_the_best_so_far_stands_beside_what_was_expected() -> None:
     assert best_so_far(progress(drawn((1, 1, "diverged")), "min", False), "gated", "mse", log=False) is None
 
 
+@pytest.mark.parametrize(("goal", "end"), [("min", 100.0), ("max", 1000.0)])
+def test_an_axis_ends_before_an_error_that_is_far_off_but_never_before_the_best_accuracy(goal: str, end: float) -> None:
+    assert ends_without_outliers([1.0, 1.0, 1000.0], goal) == [1.0, end]
+
+
 def test_lines_of_one_colour_are_told_apart_by_their_dashes() -> None:
     made = line_styles("name:N", {"a": "red", "b": "blue", "c": "red", "d": "red"})
     scale = made["strokeDash"].to_dict()["scale"]
     assert scale["domain"] == ["a", "b", "c", "d"] and made["color"].to_dict()["scale"]["range"][0] == "red"
     assert scale["range"] == [DASHES[0], DASHES[0], DASHES[1], DASHES[2]]
     assert [legend_height(n) for n in (1, 3, 4)] == [30, 30, 60]
+    eight = line_styles("name:N", dict.fromkeys("abcdefgh", "red"))["strokeDash"].to_dict()["scale"]["range"]
+    assert len({*map(tuple, eight)}) == 8, "as many as the largest family has models"
+
+
+def test_trials_in_training_have_the_colour_of_their_models_family() -> None:
+    running = drawn((1, 1, 2.0), (1, 2, 3.0))
+    points = [Point(trial.config.id, epoch, 1.0, 0.5, 0.0, 0.0) for trial in running for epoch in (1, 2)]
+    for families, colour in (({"a": "oscillator"}, FAMILIES["oscillator"]), ({}, NEUTRAL)):
+        figure = running_curves(running, points, families, "validation mse", log=True)
+        assert figure and figure.spec()["encoding"]["color"]["scale"]["range"] == [colour]
+
+
+def test_a_trial_that_failed_is_no_line_of_the_search() -> None:
+    searched = drawn((0.01, 1, 2.0), (0.1, 2, 3.0), (1.0, 3, 4.0))
+    figure = parallel_coordinates([*searched[:2], replace(searched[2], status="failed")], "min", "mse")
+    assert {mark["trial"] for layer in layers(figure)[:3] for mark in layer} == {t.config.id for t in searched[:2]}
+    assert figure and figure.title.startswith("Settings of 2 search trials")
+
+
+def test_a_setting_that_all_trials_share_has_a_cell_around_it() -> None:
+    [cells, *_] = layers(surface(drawn((0.5, 1, 2.0), (0.5, 2, 3.0)), "dt", "lr", "min", "mse"))
+    assert {(mark["x"], mark["x2"]) for mark in cells} == {(0.25, 0.75)}
 
 
 def test_a_brush_over_an_axis_leaves_the_trials_that_have_a_setting_there() -> None:

@@ -8,7 +8,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import altair as alt
 import pytest
@@ -16,11 +16,14 @@ import vl_convert
 from boards import printed, retrained, trials
 
 from longwave.platform.boards.board import rows
+from longwave.platform.boards.overview import overview
 from longwave.platform.boards.pairs import pairs
+from longwave.platform.boards.row import Row
 from longwave.platform.figures.curves import curves
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import LINE, ROOMY, SLANT, Figure, as_data, frame_chart
 from longwave.platform.figures.grid import STATES, Square, grid
+from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.figures.legend import line_styles, names_abreast
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.ratios import Ratio, ratios
@@ -135,6 +138,19 @@ def test_a_grid_has_room_for_its_legend_its_names_and_its_lines(count: int, widt
     assert texts["model 1"].y - texts["model 0"].y > LINE - 6
 
 
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_heat_map_of_few_models_has_room_for_its_cells_below_long_names(count: int, width: int) -> None:
+    tasks = [f"A board with a very long name {k}" for k in range(12)]
+    groups = [retrained(f"m{k}", [1.0], task=task, trivial={"mean": 2.0}) for task in tasks for k in range(count)]
+    made = [replace(row, task_title=row.task) for row in rows(groups, [])]
+    texts = read(heat_map(overview(made)), width)
+    assert not [box for box in texts if box.text and (box.y < 0 or box.left < -1 or box.right > width + 1)]
+    lines = [box.y for box in texts if re.fullmatch(r"M\d", box.text)]
+    assert len(lines) == count and all(b - a > LINE - 6 for a, b in pairwise(sorted(lines)))
+    assert max(box.y for box in texts if box.text in tasks) < min(lines) - LINE / 3
+
+
 def test_a_legend_stands_in_fewer_lines_where_there_is_more_room() -> None:
     def lines(width: int) -> int:
         return len({box.y for box in read(covered(), width) if box.text in STATES})
@@ -169,6 +185,15 @@ def test_names_beside_dots_stand_on_no_dot_and_on_no_other_name(width: int) -> N
     assert not [(n, d) for n in names for d in dots if n.left < d.left < n.right and abs(n.y - 4 - d.y) < 6]
     assert not [p for p in combinations(names, 2) if p[0].left < p[1].right and p[1].left < p[0].right
                 and abs(p[0].y - p[1].y) < 8]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_names_beside_dots_that_a_far_line_presses_together_stand_on_no_other_name(width: int) -> None:
+    simple = Row("t", "", "x", "X", "mse", "1", "min", 1000.0, kind="trivial")
+    board = [replace(r, parameters=1000) for r in rows([retrained(f"m{k}", [k + 1.0]) for k in range(4)], [])]
+    figure = against_cost([simple, *board], ["X", *(f"model {k}" for k in range(4))], "parameters", log=False)
+    names = [box for box in read(figure, width) if box.text.startswith("model")]
+    assert len(names) == 1, "their dots stand on each other"
 
 
 def test_more_names_stand_beside_dots_where_there_is_more_room() -> None:

@@ -170,12 +170,11 @@ def _plugins_first(arguments: list[str]) -> list[str]:
     for text in remaining:
         if text == "--":
             others += [text, *remaining]
-        elif text.startswith("--plugins="):
-            options.append(text)
-        elif text == "--plugins":
-            if (path := next(remaining, None)) is None:
+        elif text == "--plugins" or text.startswith("--plugins="):
+            path = text.partition("=")[2] if "=" in text else next(remaining, "")
+            if not path:
                 raise ConfigError("--plugins needs a file or a folder after it.")
-            options += [text, path]
+            options += ["--plugins", path]
         else:
             others.append(text)
     return options + others

@@ -14,16 +14,16 @@ from pathlib import Path, PurePosixPath
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home
 from longwave.platform.plugins.plugin import Plugin, read_plugin, text_of, texts_of
+from longwave.platform.redaction import make_logger
 
+LOG = make_logger(__name__)
 GROUPS = ("longwave.models", "longwave.tasks")
 """Entry points of a package: ``leaky = "acme_rnns.leaky"`` names a module that binds MODEL or TASK."""
 
 
 def registered() -> Iterator[Plugin]:
-    """Yield the plugins of the data folder: one per file in ``plugins/``, Python or a data card.
-
-    Raises:
-        ConfigError: One cannot be read; the message names the file.
+    """Yield the plugins of the data folder: one per file in ``plugins/``, Python or a data card. Hidden files are left
+    out, and so are files that are not plugins, with a warning.
     """
     paths: list[Path] = []
     with suppress(
@@ -31,9 +31,10 @@ def registered() -> Iterator[Plugin]:
     ):  # without read permission there are no plugins, but stored results can still be shown
         paths = sorted(folder().glob("*"))
     for path in paths:
-        if path.suffix in (".py", ".toml"):
+        if path.suffix in (".py", ".toml") and not path.name.startswith(".") and path.is_file():
             facts = path.stat()
-            yield _read(path, facts.st_mtime_ns, facts.st_size)
+            if plugin := _read(path, facts.st_mtime_ns, facts.st_size):
+                yield plugin
 
 
 def folder() -> Path:
@@ -42,9 +43,13 @@ def folder() -> Path:
 
 
 @cache
-def _read(path: Path, changed: int, size: int) -> Plugin:
-    """Return the plugin in a file, cached until the file changes."""
-    return read_plugin(path)
+def _read(path: Path, changed: int, size: int) -> Plugin | None:
+    """Return the plugin in a file, cached until the file changes; None after a warning if it is not a plugin."""
+    try:
+        return read_plugin(path)
+    except ConfigError as error:
+        LOG.warning("Left out: %s", error)
+        return None
 
 
 def installed() -> list[Plugin]:
@@ -81,8 +86,8 @@ def _of_package(namespace: str, package: str, points: dict[str, str]) -> Plugin:
     modules = []
     for name, module in points.items():
         module_path = module.partition(".")[2] or package
-        file = next((f for f in (f"{module_path.replace('.', '/')}.py",) if f in files), "")
-        if PurePosixPath(file).stem != name:
+        file = f"{module_path.replace('.', '/')}.py"
+        if file not in files or PurePosixPath(file).stem != name:
             rule = f"must name a module {name}.py that binds MODEL or TASK"
             raise ConfigError(f"{namespace}: the entry point {name} = {module!r} {rule}.")
         modules.append(file)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.discovery import installed, registered
-from longwave.platform.plugins.kept import folder_of, keep_plugin, kept_plugin
+from longwave.platform.plugins.kept import keep_plugin, kept_plugin
 from longwave.platform.plugins.plugin import Plugin, PluginKind, is_plugin, read_plugin
 
 _given: list[Plugin] = []
@@ -19,15 +19,18 @@ _used: dict[str, Plugin] = {}
 
 
 def add_plugin(path: Path) -> Plugin:
-    """Register the plugin in a file or a folder for this process and return it, without running it.
+    """Register the plugin in a file or a folder for this process and return it, without running it. It replaces what
+    was read from that path before, and pinned plugins and those of the data folder that bind the same names.
 
     Raises:
         ConfigError: It is not a plugin, or binds a name that another plugin binds; the message names both.
     """
     plugin = read_plugin(path)
-    if plugin not in _given:
-        _by_binding([*_all_plugins(), plugin])
-        _given.append(plugin)
+    given = [*(other for other in _given if other.origin != plugin.origin), plugin]
+    by_binding([*given, *installed()])
+    _given[:] = given
+    for bound in plugin.bound:
+        _pinned.pop(bound, None)
     return plugin
 
 
@@ -41,9 +44,10 @@ def plugins_by_name(kind: PluginKind) -> dict[str, Plugin]:
     """Return the plugins that bind models, or tasks, by full name.
 
     Raises:
-        ConfigError: A plugin cannot be read, or two bind one name.
+        ConfigError: Two plugins bind one name, or an entry point has no module.
     """
-    bound = {**_by_binding(_all_plugins()), **_pinned}
+    in_data_folder, given = by_binding([*registered(), *installed()]), by_binding([*_given, *installed()])
+    bound = {**in_data_folder, **given, **_pinned}
     return {name: plugin for (bound_kind, name), plugin in sorted(bound.items()) if bound_kind == kind}
 
 
@@ -98,22 +102,7 @@ def keep_plugin_text(kind: PluginKind, name: str) -> None:
         keep_plugin(plugin)
 
 
-def card_path(plugin: Plugin) -> Path:
-    """Return the path of a data card: the original if unchanged, else a stored copy."""
-    path, (text,) = Path(plugin.origin), plugin.files.values()
-    try:
-        if path.read_text(encoding="utf-8-sig") == text:
-            return path
-    except (OSError, ValueError):
-        pass
-    return folder_of(plugin) / path.name
-
-
-def _all_plugins() -> list[Plugin]:
-    return [*_given, *registered(), *installed()]
-
-
-def _by_binding(plugins: Iterable[Plugin]) -> dict[tuple[PluginKind, str], Plugin]:
+def by_binding(plugins: Iterable[Plugin]) -> dict[tuple[PluginKind, str], Plugin]:
     """Return plugins by kind and name.
 
     Raises:

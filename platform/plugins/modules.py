@@ -30,10 +30,11 @@ def module_of(plugin: Plugin, file: str) -> ModuleType:
         raise failed(plugin, file, error) from None
 
 
-def failed(plugin: Plugin, file: str, error: BaseException) -> ConfigError:
-    """Return a one-line error of a plugin's file: place, reason, and what to do."""
+def failed(plugin: Plugin, file: str, error: BaseException, function: str = "") -> ConfigError:
+    """Return a one-line error of a plugin's file, or of a function in it: place, reason, and what to do."""
     message = (str(error).strip().splitlines() or [""])[0]
-    reason = f"{type(error).__name__}: {message}".removesuffix(": ").rstrip(".")
+    raised = f"{function} raised " if function else ""
+    reason = f"{raised}{type(error).__name__}: {message}".removesuffix(": ").rstrip(".")
     if isinstance(error, FileNotFoundError) and _is_kept(plugin, str(error.filename)):
         name = Path(str(error.filename)).name
         reason = f"it reads {name}, but a plugin is its text alone. Data belong in a data card, numbers in the file"

@@ -49,8 +49,11 @@ def _lies_beside(plugin: Plugin, top: str) -> bool:
     """Return whether Python would import a module from beside the plugin, as when started in its folder."""
     origin = Path(plugin.origin)
     folder = origin if plugin.package else origin.parent
-    candidates = [folder / f"{top}.py", folder / top / "__init__.py"]
+    candidates = [folder / f"{top}.py", folder / top / "__init__.py", folder / top]
     if not any(path.exists() for path in candidates):
         return False
     spec = find_spec(top)
-    return bool(spec and spec.origin and Path(spec.origin) in candidates)
+    if spec is None:
+        return False
+    places = [spec.origin] if spec.origin else spec.submodule_search_locations or []  # a folder without __init__.py
+    return any(Path(place) in candidates for place in places)

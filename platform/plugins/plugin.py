@@ -24,6 +24,7 @@ CELLS = "torchrecurrent"
 """Namespace of that package's cells, which are models but not plugins."""
 WORD = re.compile(r"[a-z][a-z0-9_]{0,59}")
 """A name without its namespace, to which a dash joins it; shipped models and tasks have such names too."""
+WORD_RULE = "has lowercase letters, digits and _, 60 at most, and begins with a letter"
 VERSION = 12
 """Number of digits of a version."""
 MOST, LARGEST = 200, 2**21
@@ -110,10 +111,11 @@ def read_plugin(path: Path) -> Plugin:
     Raises:
         ConfigError: It cannot be read, binds nothing, or has an invalid name; the message names the file.
     """
-    path = path.absolute()
+    path = Path(os.path.realpath(path)) if path.name == ".." else Path(os.path.realpath(path.parent), path.name)
     if not path.is_dir():
+        text = text_of(path)
         _check_word(path.stem, path)
-        plugin = Plugin(OWN, {path.name: text_of(path)}, (path.name,), origin=str(path))
+        plugin = Plugin(OWN, {path.name: text}, (path.name,), origin=str(path))
     else:
         _check_word(namespace := re.sub(r"[^a-z0-9]+", "_", path.name.lower()).strip("_"), path)
         files = texts_of(path)
@@ -148,14 +150,14 @@ def text_of(path: Path) -> str:
     Raises:
         ConfigError: It is not a Python or TOML file, is too long, or cannot be read.
     """
-    if path.suffix not in (".py", ".toml"):
-        raise ConfigError(
-            f"{path} is not a plugin: give a Python file, a data card (.toml), or a folder of Python files."
-        )
     try:
-        if path.exists() and not path.is_file():
+        size = path.stat().st_size
+        if path.suffix not in (".py", ".toml"):
+            forms = "a Python file, a data card (.toml), or a folder of Python files"
+            raise ConfigError(f"{path} is not a plugin: give {forms}.")
+        if not path.is_file():
             raise ConfigError(f"{path} is not a file.")
-        if path.stat().st_size > LARGEST:
+        if size > LARGEST:
             raise ConfigError(f"{path} is too large for a plugin, which has at most {LARGEST >> 20} MiB of text.")
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -194,7 +196,6 @@ def _python_files(folder: Path) -> Iterator[Path]:
 
 def _check_word(word: str, path: Path) -> None:
     if not WORD.fullmatch(word):
-        rule = "a plugin's name has lowercase letters, digits and _, 60 at most, and begins with a letter"
-        raise ConfigError(f"{path}: {rule}, got {word!r}. Rename it.")
+        raise ConfigError(f"{path}: a plugin's name {WORD_RULE}, got {word!r}. Rename it.")
     if word == CELLS and path.is_dir():
         raise ConfigError(f"{path}: {CELLS}- begins the names of that package's cells. Rename it.")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, wraps
-from pathlib import Path
+from numbers import Number
 from typing import Any
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, LongwaveError
-from longwave.platform.plugins.known import card_path, note_used, plugin_of
+from longwave.platform.plugins.cards import card_path
+from longwave.platform.plugins.known import note_used, plugin_of
 from longwave.platform.plugins.modules import failed, module_of
 from longwave.platform.plugins.plugin import BINDS, Plugin, PluginKind
 from longwave.tasks.base.data import Data
@@ -42,12 +43,13 @@ def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec
     """
     file, short = plugin.bound[kind, name], name.partition("-")[2]
     if file.endswith(".toml"):
-        spec: Any = task_of(card_path(plugin))
+        spec: Any = _task_of_card(plugin)
     else:
         spec = getattr(module_of(plugin, file), BINDS[kind], None)
     if not isinstance(spec, KINDS[kind]) or spec.name != short:
         rule = f"{BINDS[kind]} = {KINDS[kind].__name__}(name={short!r}, ...)"
-        actual = f"a {type(spec).__name__}" + (f" of name {spec.name!r}" if isinstance(spec, KINDS[kind]) else "")
+        named = f", named {spec.name!r}" if isinstance(spec, KINDS[kind]) else ""
+        actual = f"an object of type {type(spec).__name__}{named}"
         raise ConfigError(f"{plugin.where(file)} must bind {rule}, got {actual}.")
     changes: dict[str, Any] = {
         "name": name,
@@ -55,11 +57,13 @@ def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec
         "version": plugin.version,
     }
     if isinstance(spec, TaskSpec):
-        changes["load"] = _guarded(plugin, file, spec.load)
+        changes["load"] = _guarded(plugin, file, "load", spec.load, Data, spec.variant)
+    else:
+        changes["count"] = _guarded(plugin, file, "count", spec.count, Number)
     return replace(spec, **changes)
 
 
-def task_of(card: Path) -> TaskSpec:
+def _task_of_card(plugin: Plugin) -> TaskSpec:
     """Return the task that a data card describes.
 
     Raises:
@@ -68,23 +72,39 @@ def task_of(card: Path) -> TaskSpec:
     from longwave.tasks.cards.task import card_task  # imports pydantic, which workers without cards do not need
 
     try:
-        return card_task(card)
+        return card_task(card_path(plugin))
     except DataError as error:
         raise ConfigError(" ".join(getattr(error, "lines", [str(error)]))) from None
 
 
-def _guarded(plugin: Plugin, file: str, load: Callable[[str], Data[Any]]) -> Callable[[str], Data[Any]]:
-    """Return a task's ``load`` with errors that name the plugin's file."""
+def _guarded(
+    plugin: Plugin, file: str, name: str, function: Callable[..., Any], kind: type[Any], default: str | None = None
+) -> Callable[..., Any]:
+    """Return a function of a plugin with errors that name the plugin's file and the function.
 
-    @wraps(load)
-    def guarded(variant: str) -> Data[Any]:
+    Args:
+        plugin, file: Where it is from.
+        name: Its name in the model or task.
+        function: The function.
+        kind: Type of what it returns.
+        default: Default variant of a task, the only one for which a ValueError is an error of the plugin.
+    """
+
+    @wraps(function)
+    def guarded(*arguments: Any, **options: Any) -> Any:
         try:
-            return load(variant)
+            result = function(*arguments, **options)
         except FileNotFoundError as error:
-            raise DataError(str(failed(plugin, file, error))) from None
-        except (ValueError, DataError, LongwaveError, MemoryError, OSError):
+            raise DataError(str(failed(plugin, file, error, name))) from None
+        except (DataError, LongwaveError, MemoryError, OSError):
             raise
-        except Exception as error:
-            raise DataError(str(failed(plugin, file, error))) from None
+        except (Exception, SystemExit) as error:
+            if isinstance(error, ValueError) and default not in (None, *arguments):
+                raise
+            raise failed(plugin, file, error, name) from None
+        if not isinstance(result, kind):
+            rule = f"{name} must return an object of type {kind.__name__}, got one of type {type(result).__name__}"
+            raise ConfigError(f"{plugin.where(file)}: {rule}.")
+        return result
 
     return guarded

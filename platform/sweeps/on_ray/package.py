@@ -91,6 +91,10 @@ def _locate_plugins(path: Path, file: SweepFile) -> Iterator[tuple[str, Plugin]]
         if Path(location).is_absolute() or ".." in Path(location).parts:
             rule = "is outside the sweep file's folder, and only that folder is sent"
             raise ConfigError(f"{path}: plugins: {location} {rule}. Move it there, or give it as --plugins {location}.")
+        if Path(location) == Path():
+            rule = "is the sweep file's folder, which has another name in the job"
+            advice = f"Move its Python files to a folder {path.absolute().parent.name} in it, and name that"
+            raise ConfigError(f"{path}: plugins: {location} {rule}. {advice}.")
         listed[location] = read_plugin(path.parent / location)
     yield from listed.items()
     named = [

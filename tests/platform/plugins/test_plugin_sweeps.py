@@ -172,8 +172,9 @@ def test_the_option_stands_anywhere_on_the_line(file: Path, capsys: pytest.Captu
         forget_plugins()
         assert main(line) == 0 and "Leaky [my-leaky" in capsys.readouterr().out
     assert get_model("my-leaky").name == "my-leaky"
-    assert main(["models", "--plugins"]) == 2
-    assert capsys.readouterr().err.startswith("longwave: --plugins needs a file or a folder after it.")
+    for empty in (["--plugins"], ["--plugins", ""], ["--plugins="]):
+        assert main(["models", *empty]) == 2
+        assert capsys.readouterr().err.startswith("longwave: --plugins needs a file or a folder after it.")
 
 
 @pytest.mark.slow  # two nodes of a cluster and their workers: a minute

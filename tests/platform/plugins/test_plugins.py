@@ -20,10 +20,11 @@ from longwave.platform.plugins.known import (
     forget_plugins,
     keep_plugin_text,
     pin_as_planned,
+    pin_plugins,
     plugins_by_name,
 )
 from longwave.platform.plugins.plugin import Plugin
-from longwave.platform.registry import all_models, all_tasks, get_model, get_task, shipped_models, shipped_tasks
+from longwave.platform.registry import all_models, get_model, get_task, shipped_models, shipped_tasks
 
 
 def test_a_file_is_a_model_under_the_namespace_my(tmp_path: Path) -> None:
@@ -71,11 +72,13 @@ def test_two_plugins_of_one_name_are_refused_unless_they_are_the_same(tmp_path: 
         add_plugin(other)
 
 
-def test_files_in_the_plugins_folder_of_the_data_folder_need_not_be_named(home: Path) -> None:
-    written(home / "plugins/sign.py", SIGN)
-    assert "my-sign" in all_tasks()
-    (home / "plugins/sign.py").unlink()
-    assert "my-sign" not in all_tasks()
+def test_a_file_that_was_edited_replaces_what_was_read_from_it_or_pinned(tmp_path: Path) -> None:
+    first = add_plugin(written(tmp_path / "leaky.py", LEAKY))
+    pin_plugins([first])
+    written(tmp_path / "leaky.py", LEAKY + "\n# edited\n")
+    (tmp_path / "notes").mkdir()
+    second = add_plugin(tmp_path / "notes/../leaky.py")
+    assert first.version != second.version == get_model("my-leaky").version
 
 
 @settings(max_examples=30)
@@ -140,12 +143,22 @@ WRONG = {
 FAILS = {
     "an error at import": ("MODEL = 1\n1 / 0\n", r"x\.py: line 2: ZeroDivisionError: division by zero\."),
     "an exit": ("import sys\nMODEL = sys.exit(0)\n", r"x\.py: line 2: SystemExit: 0\."),
-    "another type": ("MODEL = 3\n", r"x\.py must bind MODEL = ModelSpec\(name='x', \.\.\.\), got a int\."),
-    "another name": (LEAKY, r"x\.py must bind MODEL = ModelSpec\(name='x', .*got a ModelSpec of name 'leaky'\."),
+    "another type": (
+        "MODEL = 3\n",
+        r"x\.py must bind MODEL = ModelSpec\(name='x', \.\.\.\), got an object of type int\.",
+    ),
+    "another name": (
+        LEAKY,
+        r"x\.py must bind MODEL = ModelSpec\(name='x', .*got an object of type ModelSpec, named 'leaky'\.",
+    ),
     "no such package": ("import nonsense_\nMODEL = 1\n", r"x\.py: line 1: .*'nonsense_'\. Install it here, and where"),
     "a file beside it": (
         "import helper\nMODEL = 1\n",
         r"it imports helper, which lies beside it. Give the folder, .*: /",
+    ),
+    "a folder beside it without __init__.py": (
+        "from parts.maps import tanh\nMODEL = 1\n",
+        r"it imports parts, which lies beside it\. Give the folder, .*: /",
     ),
     "a relative one": ("from .helper import x\nMODEL = 1\n", r"it imports helper, which lies beside it. Give the fol"),
     "data beside it": (
@@ -178,12 +191,28 @@ def test_what_is_no_file_or_too_large_a_folder_is_refused_at_once(tmp_path: Path
         add_plugin(Path("/"))
 
 
+@pytest.mark.parametrize("name", ["a.py,b.py", "My nets"])
+def test_what_is_missing_is_said_to_be_missing_whatever_its_name(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"^Cannot read the plugin .*{name}: No such file or directory\\.$"):
+        add_plugin(tmp_path / name)
+
+
+def test_a_folder_may_be_named_by_two_dots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "nets/leaky.py", LEAKY)
+    (tmp_path / "nets/results").mkdir()
+    monkeypatch.chdir(tmp_path / "nets/results")
+    assert add_plugin(Path("..")).origin == str(tmp_path / "nets")
+    assert [*plugins_by_name("model")] == ["nets-leaky"]
+
+
 @pytest.mark.parametrize("case", FAILS)
 def test_a_plugin_that_does_not_run_is_named_with_its_line(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, rule = FAILS[case]
     written(tmp_path / "helper.py", "x = 1\n")
+    written(tmp_path / "parts/maps.py", "from torch import tanh\n")
+    written(tmp_path / "torch/notes.txt", "no package, so it hides none")
     monkeypatch.delitem(sys.modules, "helper", raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))  # as where Python is started in that folder
     add_plugin(written(tmp_path / "x.py", text))

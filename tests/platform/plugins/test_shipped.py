@@ -56,3 +56,15 @@ def test_a_plugin_outside_of_the_sweeps_folder_is_not_sent(tmp_path: Path) -> No
         ConfigError, match=r"plugins: \.\./sign\.py is outside the sweep file's folder, and only that folder is sent"
     ):
         shipped_plugins(file, checked)
+
+
+def test_the_sweeps_own_folder_is_not_sent_as_a_plugin_for_its_name_differs_there(tmp_path: Path) -> None:
+    written(tmp_path / "nets/leaky.py", LEAKY)
+    written(tmp_path / "nets/sign.py", SIGN)
+    file = written(tmp_path / "nets/sent.toml", SWEEP.replace("own/sign.py", "./").replace("my-sign", "nets-sign"))
+    rule = (
+        r"plugins: \./ is the sweep file's folder, which has another name in the job\. Move .* to a folder nets in it"
+    )
+    checked = read_sweep(file)
+    with pytest.raises(ConfigError, match=rule):
+        shipped_plugins(file, checked)

@@ -35,9 +35,10 @@ MOST = 10
 """Number of best rows in the pairwise matrix, which also has the baselines."""
 ABOUT = {
     "medians": "Medians with their intervals, each retraining as a short stroke, printed numbers as diamonds. Lines "
-    "through all rows: the best trivial predictor, dashed, and the worst, dotted.",
+    "through all rows: the best trivial predictor, dashed, and the worst, dotted. A triangle at the left end of a "
+    "logarithmic axis: an error of 0.",
     "seeds": "Each retraining as a dot, a line at the median, a cross for one that diverged; dashed: the best trivial "
-    "predictor.",
+    "predictor. A triangle at the left end of a logarithmic axis: an error of 0.",
     "pairs": f"Error of each row over that of each column, geometric means, of the {MOST} best ranked rows and the "
     "baselines. Better and worse: significant at 5 % by the guarded rank tests of all pairs that the ranks rest on.",
     "length": "The median of each model's best row on validation, by the length of its sequences or the steps ahead of "

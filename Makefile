@@ -26,6 +26,9 @@ BIN := $(VENV)/bin
 # Our programs, which share a few files with the tests.
 TOOL := PYTHONPATH=infra/tools:tests/support:infra/benchmarks $(BIN)/python -m
 
+# Value of a variable that must be given.
+given = $(or $($(1)),$(error make $@ needs $(1)=VALUE))
+
 .PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn submission gpu docs check lengths audit shots screens freeze lock
 .DEFAULT_GOAL := install
 
@@ -82,7 +85,7 @@ drawn: install
 	nice -n 19 env $(TOOL) edition.drawn_rows $(EDITION:%=--edition %) $(WORDS)
 
 submission: install
-	$(TOOL) submission "$(FOLDER)" $(COMMENT:%=--comment %) $(WORDS)
+	$(TOOL) submission "$(call given,FOLDER)" $(COMMENT:%=--comment %) $(WORDS)
 
 docs: install
 	$(TOOL) docs
@@ -103,7 +106,7 @@ audit: | $(UV)
 	$(UV) tool run pip-audit --requirement requirements.lock --require-hashes --disable-pip
 
 shots: install
-	$(TOOL) shots "$(STORE)" "$(SHOTS)"
+	$(TOOL) shots "$(call given,STORE)" "$(call given,SHOTS)"
 
 screens: install
 	$(TOOL) screens

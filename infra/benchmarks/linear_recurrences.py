@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,10 +16,11 @@ import torch
 import typer
 from torch import Tensor
 
+from longwave.files import atomic_file
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Sizes
 from longwave.models.kernels import using
-from longwave.platform.cli.app import ListFormat
+from longwave.platform.cli.app import ListFormat, OutOption
 from longwave.platform.cli.main import main
 from longwave.platform.registry import get_model
 from longwave.platform.render.terminal import print_json, print_table
@@ -187,7 +187,7 @@ command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 @command.command()
 def measure_all(
     repeats: Annotated[int, typer.Option(help="Calls, of which the fastest counts.", min=1)] = 7,
-    out: Annotated[Path | None, typer.Option(help="Write what was measured as JSON.")] = None,
+    out: OutOption = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
     """Time linear recurrences: fused, an eager loop, an eager scan of logarithmic depth, and time split into chunks."""
@@ -197,7 +197,8 @@ def measure_all(
     pieces = measure_pieces(repeats)
     record = {"environment": describe(), "size": SIZE, "times": [asdict(t) for t in times], "pieces": pieces}
     if out:
-        out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        with atomic_file(out) as written:
+            written.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if format is not ListFormat.table:
         print_json(record)
         return

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import torch
@@ -15,9 +14,10 @@ import typer
 from linear_recurrences import best_time
 from torch import Tensor
 
+from longwave.files import atomic_file
 from longwave.models import kernels
 from longwave.models.base.matrix_recurrence import MatrixRecurrence
-from longwave.platform.cli.app import ListFormat
+from longwave.platform.cli.app import ListFormat, OutOption
 from longwave.platform.cli.main import main
 from longwave.platform.registry import all_models
 from longwave.platform.render.terminal import print_json, print_table
@@ -109,7 +109,7 @@ command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 @command.command()
 def measure_all(
     repeats: Annotated[int, typer.Option(help="Calls, of which the fastest counts.", min=1)] = 7,
-    out: Annotated[Path | None, typer.Option(help="Write what was measured as JSON.")] = None,
+    out: OutOption = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
     """Time loops over matrix states on one thread: fused and plain, alone and as whole layers; products of steps."""
@@ -121,7 +121,8 @@ def measure_all(
     products = [measure_products(layer, T, B, repeats) for layer in delta for T, B, _ in SIZES[:2]]
     record = {"environment": describe(), "times": [asdict(t) for t in times], "products": products}
     if out:
-        out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        with atomic_file(out) as written:
+            written.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if format is not ListFormat.table:
         print_json(record)
         return

@@ -87,7 +87,8 @@ def print_report(lines: Mapping[str, Sequence[tuple[float, float]]], format: str
     shown = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= count]
     for measure, quantity in enumerate(("Dirichlet energy", "mean average distance")):
         rows = [(name, *(f"{trace[k - 1][measure]:.2g}" for k in shown)) for name, trace in lines.items()]
-        print_table([f"{quantity} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
+        drop = [k for k in (2, 5, 8, 1, 4, 7, 3, 6) if k <= len(shown)]
+        print_table([f"{quantity} after layer", *map(str, shown)], rows, prose=[0], drop=drop)
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -118,9 +118,10 @@ def _measure_floor() -> float:
 
 
 class _Clock:
-    """A sink that records the time of the first epoch."""
+    """A sink that records the time of the first epoch, and how the pack ended and why."""
 
     at = 0.0
+    end = "", ""
 
     def started(self, pack: str, slot: Slot) -> None:
         """Do nothing."""
@@ -131,7 +132,8 @@ class _Clock:
             self.at = time.perf_counter()
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
-        """Do nothing."""
+        """Record how the pack ended."""
+        self.end = how, why
 
     def show_notice(self, line: str) -> None:
         """Do nothing."""
@@ -146,6 +148,8 @@ def _first_epoch(job: Job, here: bool) -> float:
         workers = Workers(1, Path(folder), here=here)
         with running_workers(workers):
             run_packs([{"start": job}], clock, workers)
+    if clock.end[0] != "over":
+        raise WorkerError(f"A pack to measure did not train to its end: {': '.join(clock.end)}.")
     return clock.at - began
 
 

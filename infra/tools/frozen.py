@@ -107,10 +107,6 @@ def read_record() -> Frozen:
 _JSON = (type(None), bool, int, float, str, list, dict)
 
 
-def _plain_ids() -> dict[str, str]:
-    return {"trial": PLAIN.id, "row": PLAIN.row, "shape": PLAIN.shape, "cohort": cohort_key([PLAIN])}
-
-
 def _freeze_model(spec: ModelSpec) -> Frozen:
     """Return ids of a model, with each non-default option, and results of its layer."""
     params = {p.name: 0.5 for p in spec.space("")}

@@ -116,7 +116,11 @@ def _plain(trial: Trial) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def main(version: str) -> int:
+def main(version: str = "") -> int:
+    """Write the files of a version; return 1 if they exist, or 2 if none is named."""
+    if not version:
+        print("Name the version whose store to keep, as in: keep_store.py 0.2.0", file=sys.stderr)
+        return 2
     file = STORES / f"{version}.sqlite.xz"
     if file.exists():
         print(f"{file} exists and is never overwritten.", file=sys.stderr)
@@ -132,4 +136,4 @@ def main(version: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:2]))

@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +20,11 @@ import numpy as np
 from longwave.platform.errors import ConfigError
 from longwave.platform.registry import get_task
 from longwave.tasks.base.raw import md5_of
+from longwave.tasks.base.spec import TaskSpec
 
 BATCHES = 10
+MADE_UP = ("mnist", "cifar10")
+"""Sources whose files can be made up."""
 PROGRAM = """
 import json, sys, time
 from longwave.platform.training.feed import epoch_batches
@@ -67,18 +71,36 @@ class Footprint:
     peak: float
 
 
-def measure_footprint(name: str) -> Footprint:
-    """Load a task in a fresh process, take ten training batches, and return the memory that took.
+def measure_footprints(names: Sequence[str]) -> list[Footprint]:
+    """Load each task in a fresh process, take ten training batches, and return the memory that took.
 
     Raises:
-        ConfigError: No such task, or its data is not on this machine and cannot be made up.
+        ConfigError: No such task, or its data is not on this machine and cannot be made up. All are checked first.
     """
+    for name in names:
+        _is_absent(get_task(name))
+    return [_measure_footprint(name) for name in names]
+
+
+def _is_absent(task: TaskSpec) -> bool:
+    """Return whether the data of a task must be made up; raise ConfigError if it must and cannot be."""
+    if task.files is None or not task.files.missing():
+        return False
+    if task.files.name not in MADE_UP:
+        raise ConfigError(
+            f"The data of {task.name} is not on this machine, and cannot be made up. "
+            f"Fetch it with: longwave data fetch {task.name}"
+        )
+    return True
+
+
+def _measure_footprint(name: str) -> Footprint:
     task = get_task(name)
-    absent = task.files is not None and bool(task.files.missing())
+    absent = _is_absent(task)
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ)
         if absent and task.files:
-            _make_up(task.files.name, task.name, Path(folder))
+            _make_up(task.files.name, Path(folder))
             environment["LONGWAVE_CACHE"] = folder
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, name, str(BATCHES), "made up" if absent else ""],
@@ -87,14 +109,15 @@ def measure_footprint(name: str) -> Footprint:
             text=True,
         )
     if done.returncode:
-        raise ConfigError(f"{name} did not load: {done.stderr.strip().splitlines()[-1]}")
+        why = done.stderr.strip().splitlines() or [f"its process ended with status {done.returncode}"]
+        raise ConfigError(f"{name} did not load: {why[-1]}")
     measured = json.loads(done.stdout.splitlines()[-1])
     shape = "×".join(map(str, measured.pop("shape")))
     return Footprint(name, shape, "made up" if absent else "real data", **measured)
 
 
-def _make_up(source: str, task: str, folder: Path) -> None:
-    """Write the files of MNIST or CIFAR-10 with random bytes, in their true size."""
+def _make_up(source: str, folder: Path) -> None:
+    """Write the files of MNIST or CIFAR-10, ``source`` of ``MADE_UP``, with random bytes, in their true size."""
     random, target = np.random.RandomState(0), folder / "raw" / source
     if source == "mnist":
         target.mkdir(parents=True)
@@ -103,7 +126,7 @@ def _make_up(source: str, task: str, folder: Path) -> None:
             for kind, sizes, content in (("images-idx3", (n, 28, 28), images), ("labels-idx1", (n,), labels)):
                 header = np.array([0x800 + len(sizes), *sizes], ">u4").tobytes()
                 (target / f"{part}-{kind}-ubyte").write_bytes(header + content)
-    elif source == "cifar10":
+    else:
         (target / "cifar-10-batches-py").mkdir(parents=True)
         for name in (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"):
             batch = {
@@ -113,8 +136,6 @@ def _make_up(source: str, task: str, folder: Path) -> None:
             (target / "cifar-10-batches-py" / name).write_bytes(pickle.dumps(batch, protocol=4))
         names = pickle.dumps({"label_names": [str(k) for k in range(10)]})
         (target / "cifar-10-batches-py" / "batches.meta").write_bytes(names)
-    else:
-        raise ConfigError(f"The data of {task} is not on this machine, and cannot be made up. Fetch it first.")
 
 
 def accept_made_up(folder: Path) -> None:

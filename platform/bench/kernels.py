@@ -98,7 +98,7 @@ def plan_benchmark(
 
 def _parse_size(text: str) -> Size:
     parts = text.split(",")
-    if len(parts) != 4 or not all(part.strip().isdigit() and int(part) for part in parts):
+    if len(parts) != 4 or not all(part.strip().isdecimal() and int(part) for part in parts):
         raise ConfigError(f"--size must be T,B,p,d, four whole numbers above 0, got {text!r}.")
     return Size(*map(int, parts))
 

@@ -45,7 +45,7 @@ class PlainLoop(nn.Module):
             raise ValueError(f"{type(layer).__name__}: there is no plain loop of this layer, or it has members.")
         self.step = plain.step
         weights, scalars = plain.arrange(layer.loop_weights(layer.lifted_tensors()))
-        self.weights = nn.ParameterList([part.detach()[0].squeeze(0).clone() for part in weights])
+        self.weights = nn.ParameterList([part.detach()[0].clone() for part in weights])
         self.numbers = tuple(part.item() for part in scalars)
         self.hidden = layer.hidden_size
         self.states = sum(shape == (self.hidden,) for shape in layer.state_shapes().values())
@@ -147,7 +147,8 @@ class Plain(NamedTuple):
     Attributes:
         kind, options: Class and options of these layers.
         step: One step of the loop.
-        arrange: Maps the layer's weights, of one member, to the weights and numbers of ``step``.
+        arrange: Maps the layer's weights, of one member, to the weights and numbers of ``step``; of a bias or diagonal
+            (1, 1, d) its row (1, d).
     """
 
     kind: type[Recurrence[Any]]
@@ -161,15 +162,15 @@ def _stacked(by_name: Mapping[str, Tensor], names: str) -> Tensor:
 
 
 def _flat(by_name: Mapping[str, Tensor], names: str) -> Tensor:
-    return torch.cat([by_name[name] for name in names], -1)
+    return torch.cat([by_name[name] for name in names], -1)[0]
 
 
 def _torch_rnn(w: Any) -> tuple[Tensor, ...]:
-    return w.weight_ih, w.bias_ih, w.weight_hh, w.bias_hh
+    return w.weight_ih, w.bias_ih[0], w.weight_hh, w.bias_hh[0]
 
 
 def _lipschitz(w: Any) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-    return (w.U, w.b, torch.cat((w.A, w.W), 1)), (w.epsilon,)
+    return (w.U, w.b[0], torch.cat((w.A, w.W), 1)), (w.epsilon,)
 
 
 PLAINS = (
@@ -183,7 +184,7 @@ PLAINS = (
         CoRNN,
         {"damping": "explicit"},
         _cornn,
-        lambda w: ((torch.cat((w.V, w.W, w.Wz), 2), w.b), (w.dt, w.gamma, w.epsilon)),
+        lambda w: ((torch.cat((w.V, w.W, w.Wz), 2), w.b[0]), (w.dt, w.gamma, w.epsilon)),
     ),
     Plain(LipschitzRNN, {"scheme": "euler"}, _lipschitz_euler, _lipschitz),
     Plain(LipschitzRNN, {"scheme": "rk2"}, _lipschitz_rk2, _lipschitz),
@@ -195,5 +196,5 @@ PLAINS = (
     ),
     Plain(LSTM, {}, _lstm, lambda w: (_torch_rnn(w), ())),
     Plain(GRU, {}, _gru, lambda w: (_torch_rnn(w), ())),
-    Plain(UnICORNN, {"layers": 1}, _unicornn, lambda w: ((w.V, w.b, w.w, w.dt * sigmoid(w.c)), (w.alpha,))),
+    Plain(UnICORNN, {"layers": 1}, _unicornn, lambda w: ((w.V, w.b[0], w.w[0], w.dt * sigmoid(w.c[0])), (w.alpha,))),
 )

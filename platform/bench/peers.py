@@ -95,7 +95,7 @@ def find_lem(folder: Path, cuda: bool) -> tuple[type[nn.Module], Path]:
         try:
             kind: type[nn.Module] = getattr(_import_file(path), name)
             return kind, path
-        except Exception as error:  # foreign code may fail in any way; try the next file
+        except (Exception, SystemExit) as error:  # foreign code may fail in any way, or end; try the next file
             problem = f"{path}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
     expected = "a class LEM(ninp, nhid, nout, dt) or LEMcuda(ninp, nhid, dt)"
     raise ConfigError(f"--peer: looked in the .py files under {folder} for {expected}; {problem}.")

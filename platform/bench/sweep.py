@@ -10,19 +10,22 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from threading import BrokenBarrierError
 from typing import Any
 
 import torch
 from torch import nn
 
+from longwave.models.base.param import Param
 from longwave.models.base.spec import Sizes
 from longwave.models.kernels import using
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.turns import read_clock
-from longwave.platform.errors import ConfigError
+from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
@@ -132,15 +135,22 @@ def measure_throughput(model: str, trials: int, epochs: int, processes: int = 0)
     why.
 
     Each way uses the same number of processes, by default one per core, with one thread each.
+
+    Raises:
+        WorkerError: A process could not be started.
     """
     count, missing = processes or os.cpu_count() or 1, ""
     configs = [replace(c, epochs=epochs) for c in some_configs(model, trials)]
     get_task(TASK).load("")
     alone, ways = [[c] for c in configs], dict[str, float]()
     context = multiprocessing.get_context("spawn")
-    ready = context.Barrier(count + 1)
-    with context.Pool(count, _start_process, (ready, configs[0])) as pool:
-        ready.wait(START_SECONDS)
+    ready, failures = context.Barrier(count + 1), context.SimpleQueue()
+    with context.Pool(count, _start_process, (ready, failures, configs[0])) as pool:
+        try:
+            ready.wait(START_SECONDS)
+        except BrokenBarrierError:
+            why = f"not all of {count} were ready in {START_SECONDS:g} s" if failures.empty() else failures.get()
+            raise WorkerError(f"The processes to measure did not start: {why}") from None
         for way, packs, kernel in (
             ("packs, fused loops", [configs[k::count] for k in range(min(count, trials))], None),
             ("one at a time, fused loops", alone, None),
@@ -165,11 +175,17 @@ def _fastest_seconds(run: Callable[[], object]) -> float:
     return min(seconds)
 
 
-def _start_process(ready: Barrier, config: TrialConfig) -> None:
-    """Make a process ready: import, load the data, compile the loop."""
-    keep_to(1)
-    _train_pack([replace(config, epochs=1)], None)
-    ready.wait(START_SECONDS)
+def _start_process(ready: Barrier, failures: SimpleQueue[str], config: TrialConfig) -> None:
+    """Make a process ready: import, load the data, compile the loop. If that fails, say why, and let nobody wait."""
+    try:
+        keep_to(1)
+        _train_pack([replace(config, epochs=1)], None)
+        ready.wait(START_SECONDS)
+    except BrokenBarrierError:
+        return  # another process failed, and has said why
+    except Exception as error:
+        failures.put(str(error) or type(error).__name__)
+        ready.abort()
 
 
 def _train_pack(configs: Sequence[TrialConfig], kernel: str | None) -> None:
@@ -213,8 +229,20 @@ def plain_network(config: TrialConfig) -> nn.Module:
 def plain_trial(config: TrialConfig) -> Iterator[dict[str, float]]:
     """Train a plain loop with torch's modules and Adam; yield each epoch's validation error.
 
-    ``began`` and ``at`` are Unix times.
+    ``began`` and ``at`` are Unix times; a process is warm when its first trial begins.
     """
+    _warm_up(config.model)
+    yield from _train_plain(config)
+
+
+@cache
+def _warm_up(model: str) -> None:
+    """Load the data and train one epoch of a model's plain loop, once in a process, as ``_start_process`` does."""
+    for _ in _train_plain(some_configs(model, 1)[0]):
+        pass
+
+
+def _train_plain(config: TrialConfig) -> Iterator[dict[str, float]]:
     began = time.time()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # as in our trainings
@@ -239,7 +267,7 @@ def some_configs(model: str, members: int) -> list[TrialConfig]:
     """Return one-epoch trials of a model's recipe on FitzHugh-Nagumo."""
     spec, task = get_model(model), get_task(TASK)
     recipe = task.recipe(model)
-    params = {p.name: (p.low * p.high) ** 0.5 for p in spec.space(TASK)} | {"lr": 1e-3}
+    params = {p.name: _middle(p) for p in spec.space(TASK)} | {"lr": 1e-3}
     return [
         TrialConfig(
             TASK,
@@ -258,3 +286,9 @@ def some_configs(model: str, members: int) -> list[TrialConfig]:
         )  # fmt: skip
         for seed in range(members)
     ]
+
+
+def _middle(param: Param) -> float:
+    """Return the middle of a range: the geometric mean if it is above 0, else the arithmetic one."""
+    middle = (param.low * param.high) ** 0.5 if param.low > 0 else (param.low + param.high) / 2
+    return round(middle) if param.whole else middle

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 MOST_TURNS = 50
+"""Turns after which no more are added."""
 
 
 class Contender(NamedTuple):
@@ -59,7 +60,7 @@ def pair_contender(
 
 def fastest_turns(contenders: Mapping[str, Contender], repeats: int, seconds: float) -> dict[str, tuple[float, float]]:
     """Return the µs per step of each contender, forward and backward, in its fastest turn. After a warm-up there are
-    ``repeats`` turns, and more until ``seconds`` have passed.
+    ``repeats`` turns, and more until ``seconds`` have passed or there are ``MOST_TURNS``.
     """
     best = dict.fromkeys(contenders, (float("inf"), float("inf")))
     start = time.perf_counter()

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from longwave.files import atomic_file
-from longwave.platform.bench.data import measure_footprint
+from longwave.platform.bench.data import measure_footprints
 from longwave.platform.bench.kernels import plan_benchmark, run_benchmark
 from longwave.platform.bench.sweep import measure_throughput, sweep_benchmark
 from longwave.platform.cli.app import ListFormat, ListFormatOption, OutOption
@@ -94,7 +94,7 @@ def measure_data(
     Example: longwave bench data ncifar
     """
     with show_waiting("Measuring"):
-        measured = [measure_footprint(name) for name in tasks or ["psmnist", "ncifar"]]
+        measured = measure_footprints(tasks or ["psmnist", "ncifar"])
     render.print_footprints(measured, format.value)
 
 

@@ -139,11 +139,14 @@ def print_sweep(
 
 
 def print_footprints(lines: Sequence[Footprint], format: str) -> None:
-    """Print the memory that tasks need."""
+    """Print the memory that tasks need, without that of the interpreter and its modules."""
     if format == "json":
         print_json([asdict(line) for line in lines])
         return
-    rows = [(f.name, f.shape, f.path, f"{f.ms:.1f}", f"{f.loaded:.0f}", f"{f.peak:.0f}") for f in lines]
+    rows = [
+        (f.name, f.shape, f.path, f"{f.ms:.1f}", f"{f.loaded - f.before:.0f}", f"{f.peak - f.before:.0f}")
+        for f in lines
+    ]
     print_table(["task", "batch M×B×T×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows, prose=[0, 2], drop=[2])
 
 

@@ -2,9 +2,9 @@
 
 ``make chaos WORDS="[--short] [case ...]"`` runs the cases, or those named, and prints a table. It exits with 1 if
 anything was lost, duplicated, silently wrong, unusable or left over, or a result differs from an undisturbed run's.
-Finished episodes are stored in a folder (``--folder``, by default ``.chaos``) and are not repeated. A run of all cases
-writes the table to ``infra/chaos.md``. The control, the usual combination of libraries, has its own lines and does not
-affect the exit status.
+Finished episodes are stored in a folder (``--folder``, by default ``.chaos``) and are not repeated until the sweep or
+the code changes. A run of all cases with all faults writes the table to ``infra/chaos.md``. The control, the usual
+combination of libraries, has its own lines and does not affect the exit status.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from chaos import control, faults
 from chaos.audit import Findings, TrialRecord, audit
 from chaos.sweep import Running, clear_episode, read_store
 from longwave.files import atomic_file
+from longwave.platform.records.identity import digest
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers.mlflow import connect
+from longwave.platform.training.environment import CODE_HASH
 
 SWEEP = """
 name = "chaos"
@@ -113,12 +115,13 @@ class Harness:
     """Runs cases in a folder.
 
     Args:
-        folder: Where finished episodes are stored.
+        folder: Where finished episodes are stored, in a folder of its own for each sweep and version of the code.
         short: One short sweep, without MLflow, with one fault of each kind.
     """
 
     def __init__(self, folder: Path, short: bool) -> None:
-        self.folder, self.short = folder / ("short" if short else "full"), short
+        self.short, self.sweep = short, SWEEP.format(**SHORT if short else FULL)
+        self.folder = folder / f"{'short' if short else 'full'}-{digest([self.sweep, CODE_HASH])}"
         (self.folder / "done").mkdir(parents=True, exist_ok=True)
         self.ground = self._ground()
 
@@ -160,7 +163,7 @@ class Harness:
     def _ground(self) -> faults.Ground:
         """Return the shared reference of the episodes, from an undisturbed run."""
         file, ready, blank = self.folder / "sweep.toml", self.folder / "reference/whole", self.folder / "blank.db"
-        file.write_text(SWEEP.format(**SHORT if self.short else FULL))
+        file.write_text(self.sweep)
         if not ready.exists():
             shutil.rmtree(self.folder / "reference", ignore_errors=True)
             sweep = Running(self.folder / "reference/here", file, faults.WAYS["here"])
@@ -226,14 +229,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / ".chaos")
     parser.add_argument("--faults", type=int, help="in place of each case's own number")
     options = parser.parse_args(arguments)
-    cases = [c for c in CASES if not options.case or any(word in c.name for word in options.case)]
-    cases = [c for c in cases if c.short == options.short]
+    cases = [c for c in CASES if c.short == options.short]
+    if unknown := [word for word in options.case if not any(word in c.name for c in cases)]:
+        print(f"make chaos has no case {unknown[0]!r}; it has: {', '.join(c.name for c in cases)}.", file=sys.stderr)
+        return 2
+    cases = [c for c in cases if not options.case or any(word in c.name for word in options.case)]
     harness = Harness(options.folder.absolute(), options.short)
     lines = []
     for case in cases:
         lines.append(harness.run(case, min(case.full, options.faults or case.full)))
     print(markdown_table(lines))
-    if not options.short and not options.case:
+    if not (options.short or options.case or options.faults):
         (ROOT / "infra/chaos.md").write_text(markdown_report(lines, harness), encoding="utf-8")
     return int(any(line.case.ours and not line.findings.clean for line in lines))
 

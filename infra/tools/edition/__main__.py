@@ -94,6 +94,8 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
     parser.add_argument("--publish", action="store_true", help="train nothing; publish the pages")
     options = parser.parse_args(arguments)
     folders = folders or EditionFolders.of_edition(options.edition)
+    if not folders.sweeps.is_dir():
+        parser.error(f"there is no edition {folders.number}: no folder {folders.sweeps}")
     folders.home.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     if options.publish:

@@ -54,11 +54,15 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--list", action="store_true", help="train nothing")
     options = parser.parse_args(arguments)
     edition = EditionFolders.of_edition(options.edition).edition
+    if not edition.is_dir():
+        parser.error(f"edition {options.edition} is not published: no folder {edition}")
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/longwave.db"
         subprocess.run([*LONGWAVE, "import", str(edition), "--store", url], check=True)
         with Store(url) as store:
             rows = draw_rows([record(row) for row in read_board(store)], options.rows, options.seed)
+        if not rows:
+            parser.error(f"no row of edition {options.edition} can be compared with a further training")
         print(f"seed {options.seed}")
         for row in rows:
             print(f"{row['key'][:12]} {row['task']} {row['variant']} {row['model']}", flush=True)

@@ -2,9 +2,10 @@
 
 It tries the faults of ``gpu.faults`` and measures, on all cores, every cell by every schedule and every loop over
 matrix states against float64; then, one at a time, ``longwave bench kernels`` with packs of 1 to 64, the loop of every
-model, and short sweeps in both precisions. It rewrites ``infra/benchmarks/<gpu>.json`` after each part.
-``WORDS="kernels sweeps"`` runs only these parts and keeps the results of the others. ``python -m gpu FILE`` does the
-same at small sizes in Triton's interpreter, if TRITON_INTERPRET is 1.
+model, and short sweeps in both precisions. It rewrites ``infra/benchmarks/<gpu>.json`` after each part and keeps what
+else is in it; ``part_versions`` has the versions of each part, ``versions`` those of all others. ``WORDS="kernels
+sweeps"`` runs only these parts. ``python -m gpu FILE`` does the same at small sizes in Triton's interpreter, if
+TRITON_INTERPRET is 1.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from triton_matrix_cases import far_model
 
 from gpu import faults
 from gpu.scale import Scale, small_scale, whole_scale
+from longwave.files import atomic_file
 from longwave.models.kernels import using
 from longwave.models.kernels.dispatch import STORED
 from longwave.platform.bench.kernels import run_benchmark
@@ -242,13 +244,15 @@ def examine_device(scale: Scale, device: str, path: Path, names: Collection[str]
 
     Return 1 if one of them has a miss, else 0.
     """
-    report = json.loads(path.read_text()) if names and path.exists() else {}
-    report |= {"versions": environment.describe(), "misses": report.get("misses", {})}
+    report: dict[str, Any] = {"versions": environment.describe(), "part_versions": {}, "misses": {}}
+    report |= json.loads(path.read_text()) if path.exists() else {}
     for name in names or PARTS:
         findings = Findings()
         report |= PARTS[name](scale, device, findings)
         report["misses"][name] = findings.misses
-        path.write_text(json.dumps(report, indent=2, default=str) + "\n")
+        report["part_versions"][name] = environment.describe()
+        with atomic_file(path) as partial:
+            partial.write_text(json.dumps(report, indent=2, default=str) + "\n")
     misses = [miss for name in names or PARTS for miss in report["misses"][name]]
     print("\n".join([f"{path.name}: {len(misses)} misses.", *misses]))
     return 1 if misses else 0

@@ -6,7 +6,7 @@ without a reason in ``infra/mutants/excused.toml``. Results are cached in ``.mut
 so an interrupted run continues. With WORDS:
 
     platform/boards ...     run only those of these folders
-    --survivors             run those again that survived
+    --survivors             run those of them again that survived
     --all                   run all of them again
 """
 
@@ -18,6 +18,7 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from mutants.forked_tests import Copy, import_large_libraries
 from mutants.mutant_tests import OwnTests
 
 CPP = "models/kernels/cpu"
+AGAIN = ("--survivors", "--all")
 CACHE, RESULT = ROOT / ".mutants/known.jsonl", ROOT / "infra/mutants/result.md"
 LISTED, EXCUSED = ROOT / "infra/mutants/cpp.toml", ROOT / "infra/mutants/excused.toml"
 QUICK = "not slow and not integration"
@@ -124,9 +126,13 @@ class Runner:
 
 
 def read_results() -> dict[str, tuple[str, str]]:
-    """Return the tier and test that detected each finished mutant, by id."""
-    lines = CACHE.read_text(encoding="utf-8").splitlines() if CACHE.exists() else []
-    return {record["id"]: (record["tier"], record["test"]) for record in map(json.loads, lines)}
+    """Return the tier and test that detected each finished mutant, by id, without a line cut off by a kill."""
+    results = {}
+    for line in CACHE.read_text(encoding="utf-8", errors="replace").splitlines() if CACHE.exists() else []:
+        with suppress(ValueError):
+            record = json.loads(line)
+            results[record["id"]] = record["tier"], record["test"]
+    return results
 
 
 def run(mutants: Sequence[Mutant]) -> None:
@@ -139,7 +145,7 @@ def run(mutants: Sequence[Mutant]) -> None:
         for mutant in mutants:
             tier, test = runner.noticed_by(mutant)
             with CACHE.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"id": mutant.id, "tier": tier, "test": test}) + "\n")
+                file.write("\n" + json.dumps({"id": mutant.id, "tier": tier, "test": test}))  # after a line cut off
             print(f"{test or 'SURVIVED'}: {mutant}", flush=True)
 
 
@@ -191,15 +197,17 @@ def result(mutants: Sequence[Mutant], outcomes: Mapping[str, str], reasons: Mapp
 
 def main(words: list[str]) -> int:
     """Run the command line, and return the exit status."""
-    folders = [word for word in words if not word.startswith("--")]
+    if unknown := [word for word in words if word not in (*FOLDERS, CPP, *AGAIN)]:
+        print(f"make mutants has no {unknown[0]!r}; it has {', '.join((*FOLDERS, CPP, *AGAIN))}.", file=sys.stderr)
+        return 2
+    folders = [word for word in words if word not in AGAIN]
     mutants = [*(m for folder in FOLDERS for m in draw_mutants(folder)), *list_mutants(CPP, LISTED)]
     selected = [m for m in mutants if m.folder in folders or not folders]
-    if "--all" in words:
-        CACHE.unlink(missing_ok=True)
     excused = tomllib.loads(EXCUSED.read_text(encoding="utf-8")).get("excused", [])
     check_excuses(excused)
     reasons = {m.id: text for m in mutants if (text := reason(m, excused))}
-    before = {i: by for i, by in read_results().items() if by[1] or "--survivors" not in words}
+    known = read_results() if "--all" not in words else {}
+    before = {i for i, (_, test) in known.items() if test or "--survivors" not in words}
     run([m for m in selected if m.id not in before and m.id not in reasons])
     outcomes = {m.id: outcome(m, read_results(), reasons) for m in mutants}
     RESULT.write_text(result(mutants, outcomes, reasons), encoding="utf-8")

@@ -118,6 +118,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=Limits().seconds, help="most that a replay of one trial takes")
     parser.add_argument("--trust", type=Path, help="list of trusted bundles; it is added there if it is replayed")
     options = parser.parse_args(arguments)
+    if options.comment and not options.comment.parent.is_dir():
+        parser.error(f"--comment: no folder {options.comment.parent}")
     try:
         label, comment = check_submission(options.folder, options.edition, Limits(seconds=options.seconds))
     except LongwaveError as error:

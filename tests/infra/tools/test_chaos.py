@@ -135,6 +135,40 @@ def test_a_log_stands_on_its_newest_session_and_no_replaced_one_is_heard() -> No
     assert record_of_log([*log(("s", 0, 3)), *log(("t", 1, 3))]) == TrialRecord("ok", CURVE, ENDS)
 
 
+@pytest.fixture
+def no_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The root of the page; nothing is trained."""
+    (tmp_path / "infra").mkdir()
+    monkeypatch.setattr(chaos, "ROOT", tmp_path)
+    monkeypatch.setattr(chaos.Harness, "_ground", lambda _: None)
+    monkeypatch.setattr(chaos.Harness, "run", lambda _, case, count: chaos.Line(case, 1, count))
+    return tmp_path
+
+
+def test_a_new_sweep_or_new_code_has_a_reference_of_its_own(no_sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [chaos.Harness(no_sweep, short=True).folder for _ in range(2)]
+    for name, value in (("CODE_HASH", "other"), ("SHORT", {**chaos.SHORT, "epochs": 61})):
+        monkeypatch.setattr(chaos, name, value)
+        folders.append(chaos.Harness(no_sweep, short=True).folder)
+    assert len({*folders}) == 3 and folders[0] == folders[1]
+
+
+def test_only_all_cases_with_all_faults_write_the_page(no_sweep: Path) -> None:
+    page = no_sweep / "infra/chaos.md"
+    for words in (["--faults", "1"], ["driver"], ["--short"]):
+        assert chaos.main(words) == 0 and not page.exists()
+    assert chaos.main([]) == 0 and "| driver kills " in page.read_text()
+
+
+@pytest.mark.parametrize("words", [["drver"], ["driver", "drver"], ["--short", "drver"]])
+def test_a_case_that_does_not_exist_is_refused_in_one_line(
+    words: list[str], no_sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert chaos.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("make chaos has no case 'drver'; it has: ") and err.count("\n") == 1
+
+
 @pytest.mark.integration
 def test_a_short_run_of_chaos_is_clean_is_not_done_twice_and_fails_for_a_planted_loss(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -144,7 +178,7 @@ def test_a_short_run_of_chaos_is_clean_is_not_done_twice_and_fails_for_a_planted
     assert code == 0, first
     [count] = re.findall(r"\| one of each +\| \d+ +\| (\d+) ", first)
     assert int(count) >= 5, "a driver with its checkpoints, a worker, a node, the database and the disk, if they can"
-    done = next((tmp_path / "short/done").glob("one*.json"))
+    done = next(tmp_path.glob("short-*/done/one*.json"))
     content = json.loads(done.read_text())
     content["found"]["lost"].append("a trial")
     done.write_text(json.dumps(content))

@@ -99,10 +99,28 @@ def test_a_named_part_is_measured_again_and_the_results_of_others_stay(
     report = json.loads(path.read_text())
     assert (report["halves"], report["speeds"], report["misses"]) == (1, [3], {"halves": ["old"], "speeds": []})
     assert capsys.readouterr().out == "found.json: 0 misses.\n"
+    assert report["part_versions"].keys() == {"speeds"}, "the versions of what was not measured stay"
     assert gpu.main(["spedes"]) == 2
     assert capsys.readouterr().err == (
         "make gpu has no part 'spedes'. Its parts are correctness, halves, speeds, kernels, sweeps.\n"
     )
+
+
+def test_a_whole_run_keeps_what_is_written_by_hand_and_the_file_if_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "found.json"
+    by_hand = {"notes": ["a note"], "versions": {"torch": "1"}, "warps": [1]}
+    path.write_text(json.dumps({**by_hand, "speeds": 2, "misses": {}}))
+    monkeypatch.setattr(gpu, "PARTS", {"speeds": lambda *_: {"speeds": [3]}})
+    assert gpu.examine_device(scale.small_scale(), "cpu", path) == 0
+    report = json.loads(path.read_text())
+    assert by_hand.items() <= report.items() and report["speeds"] == [3]
+    before = path.read_text()
+    monkeypatch.setattr(gpu, "PARTS", {"speeds": lambda *_: {"speeds": {(1, 2): 3}}})
+    with pytest.raises(TypeError, match="keys must be str"):
+        gpu.examine_device(scale.small_scale(), "cpu", path)
+    assert path.read_text() == before
 
 
 def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.MonkeyPatch) -> None:

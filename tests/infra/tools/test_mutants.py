@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import changed
@@ -169,10 +170,45 @@ def test_what_is_known_is_not_tried_again_unless_asked(
     survivor: Mutant, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tried = []
-    for words in ([], [], ["--survivors"], ["--all"]):
+    for words in ([], [], ["--survivors"], ["--all"], []):
         mutants.main(words)
         tried.append(len(capsys.readouterr().out.splitlines()))
-    assert tried == [2, 0, 1, 2]
+    assert tried == [2, 0, 1, 2, 0]
+
+
+def test_all_of_one_folder_are_tried_again_and_those_of_others_stay(
+    survivor: Mutant, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutants.main([])
+    monkeypatch.setattr(mutants, "list_mutants", lambda folder, path: [replace(survivor, folder=folder, text="other")])
+    mutants.main([])
+    assert "| models/kernels/cpu | 1 | 0 | 0 | 0 | 0 | 1 | 0 |" in (root / "result.md").read_text()
+    mutants.main(["tasks", "--all"])
+    assert "| models/kernels/cpu | 1 | 0 | 0 | 0 | 0 | 1 | 0 |" in (root / "result.md").read_text(), "not: not run"
+
+
+def test_a_result_that_a_kill_cut_off_costs_itself_alone(
+    survivor: Mutant, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mutants.main([])
+    cache = root / "known.jsonl"
+    cache.write_text(cache.read_text()[:-9])
+    tried = []
+    for _ in range(2):
+        capsys.readouterr()
+        mutants.main([])
+        tried.append(len(capsys.readouterr().out.splitlines()))
+    assert tried == [1, 0]
+
+
+@pytest.mark.parametrize("word", ["plaform/boards", "--survivor"])
+def test_an_unknown_word_is_refused_in_one_line(
+    word: str, survivor: Mutant, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mutants.main([word]) == 2 and not (root / "result.md").exists()
+    assert capsys.readouterr().err == (
+        f"make mutants has no '{word}'; it has tasks, models/kernels/cpu, --survivors, --all.\n"
+    )
 
 
 @pytest.mark.integration  # a test that never ends is ended

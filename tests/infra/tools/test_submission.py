@@ -135,6 +135,14 @@ def test_a_submission_with_values_that_no_training_gave_is_refused(
         check_submission(submitted, genuine[1], Limits(), str)
 
 
+def test_a_comment_that_cannot_be_written_is_refused_before_any_replay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path), "--comment", str(tmp_path / "absent/comment.md")])
+    assert f"error: --comment: no folder {tmp_path / 'absent'}" in capsys.readouterr().err
+
+
 def test_what_takes_longer_than_it_may_is_untrusted_and_its_rows_have_no_rank(
     submitted: Path, genuine: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -93,6 +93,13 @@ def test_a_plain_loop_is_its_layer(cell: str) -> None:
     torch.testing.assert_close(*slopes, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.parametrize("cell", LAYERS)
+def test_a_plain_loop_of_one_unit_is_its_layer(cell: str) -> None:
+    ours = make_layer(cell, replace(SMALL, inputs=1, hidden=1), CPU).double()
+    x = torch.randn(12, 3, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(PlainLoop(ours)(x), ours(x)[0], rtol=1e-12, atol=1e-14)
+
+
 def test_a_plain_loop_is_of_one_layer_with_a_cell() -> None:
     several = UnICORNN(1, 4, dt=0.1, alpha=1.0, layers=2)
     for other in (several, EXPRNN.build(Sizes(1, 4, 1, 5)), LEM(1, 4, members=2), LEM(1, 4, multiscale=False)):
@@ -238,6 +245,9 @@ def test_bad_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "No module named 'no_such_package'" in failed(capsys, "--peer", str(tmp_path))
     assert "No cell 'lemm'. Did you mean lem or lstm?" in failed(capsys, "--cell", "lemm")
     assert "four whole numbers above 0, got '1,2,3,0'" in failed(capsys, "--size", "1,2,3,0")
+    assert "four whole numbers above 0, got '²,1,1,1'" in failed(capsys, "--size", "²,1,1,1")
+    (tmp_path / "network.py").write_text("raise SystemExit('only for Python 2')\n" + CHECKOUT)
+    assert "SystemExit: only for Python 2" in failed(capsys, "--peer", str(tmp_path))
     assert "a file in an existing folder" in failed(capsys, "--out", str(tmp_path / "absent/out.json"))
     if not torch.cuda.is_available():
         assert "There is no CUDA device here" in failed(capsys, "--device", "cuda")

@@ -123,9 +123,14 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
 
 
 def _send_state(name: str, store: str | None, state: str, next_step: str) -> None:
-    """Write the state that a sweep's drivers must enter, and print how many of them read it."""
+    """Write the state that a sweep's drivers must enter, and print how many of them read it; a sweep that is over stays
+    as it is.
+    """
     with Store(store_url(store), create=False) as open_store:
-        open_store.set_state(name, state)
         alive = sum(d.alive for d in read_drivers(open_store, name))
+        if not alive and sweep_status(open_store, name).state == "over":
+            typer.echo(f"{name} is over: there is nothing to {state or 'continue'}.")
+            return
+        open_store.set_state(name, state)
     drivers = f"told {alive} running driver{'s' * (alive > 1)}" if alive else "there is no running driver"
     typer.echo(f"{name}: {drivers} to {state or 'continue'}. {next_step}")

@@ -9,7 +9,7 @@ import re
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from longwave.platform.render.export import Format, Table, as_json, format_tables
@@ -83,8 +83,9 @@ def test_latex_is_a_table_over_both_columns_that_needs_no_package_with_escaped_t
 
 
 @given(cell_texts)
+@example("10⁻⁰⁴ is 10⁻⁴")
 def test_in_latex_has_no_bare_special_character(text: str) -> None:
-    bare = in_latex(text)
+    bare = re.sub(r"\$\^\{[-0-9]+\}\$", "", in_latex(text))  # the digits of an exponent are one
     for written in sorted(LATEX.values(), key=len, reverse=True):
         bare = bare.replace(written, "")
     assert not set(bare) & set(LATEX)

@@ -38,31 +38,34 @@ class ColumnNames:
         return cls(min(LONGEST_LABEL, beside), min(LONGEST_NAME, above), len(columns))
 
     @property
-    def overhang(self) -> float:
+    def name_overhang(self) -> float:
         """Width of the last name right of its column where names are slanted, in pixels."""
         return self.above * math.cos(math.radians(SLANT))
 
     @property
-    def upright(self) -> str:
+    def is_upright(self) -> str:
         """Expression of whether names are upright. It reads the width of the whole figure, because the inner width
         depends on these names.
         """
-        return f"{PAGE} < {self.beside + ROOM * self.count + self.overhang:.0f}"
+        return f"{PAGE} < {self.beside + ROOM * self.count + self.name_overhang:.0f}"
 
     @property
-    def room(self) -> str:
+    def columns_width(self) -> str:
         """Expression of the width of the columns together."""
-        return f"({PAGE} - {self.beside:.0f} - ({self.upright} ? 0 : {self.overhang:.0f}))"
+        return f"({PAGE} - {self.beside:.0f} - ({self.is_upright} ? 0 : {self.name_overhang:.0f}))"
 
     @property
-    def axis(self) -> alt.Axis:
+    def column_axis(self) -> alt.Axis:
         """The axis of the columns."""
-        angle = alt.ExprRef(f"{self.upright} ? -90 : {SLANT}")
+        angle = alt.ExprRef(f"{self.is_upright} ? -90 : {SLANT}")
         return alt.Axis(orient="top", labelAngle=angle, labelLimit=LONGEST_NAME, **BARE)
 
     @property
-    def right(self) -> alt.Axis:
+    def right_axis(self) -> alt.Axis:
         """An empty axis on the right that keeps the room of the last slanted name, which the layout underestimates."""
         return alt.Axis(
-            orient="right", labels=False, minExtent=alt.ExprRef(f"{self.upright} ? 0 : {self.overhang:.0f}"), **BARE
+            orient="right",
+            labels=False,
+            minExtent=alt.ExprRef(f"{self.is_upright} ? 0 : {self.name_overhang:.0f}"),
+            **BARE,
         )

@@ -12,6 +12,7 @@ import altair as alt
 from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, number_axis, thin_points
 from longwave.platform.figures.legend import legend_height, line_styles
 from longwave.platform.figures.palette import family_colour
+from longwave.platform.figures.panels import PAIR, points_by_trial
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 
@@ -35,12 +36,13 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
         title: Title of the axis.
         log: Whether the y axis is logarithmic; values that are not positive are then left out.
     """
-    marks = [mark for trial in trials for mark in _line(trial, points, what, log)]
+    shown = _shown_by_trial(points, what, log)
+    marks = [mark for trial in trials for mark in _line(trial, shown.get(trial.config.id, []))]
     numbers = [mark["value"] for mark in marks]
     lines, ends = ([m for m in marks if (m["mark"] == "") is plain] for plain in (True, False))
     y = alt.Y("value:Q", **number_axis(title, numbers, log))
     x = alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1))
-    median_marks = _middle_half([_values_of(trial, points, what, log) for trial in trials])
+    median_marks = _middle_half([dict(shown.get(trial.config.id, [])) for trial in trials])
     width, faint = (0.8, 0.5) if median_marks else (1.75, 1.0)
     tip = alt.Tooltip("tip:N", title=" ")
     shape = alt.Shape("mark:N", scale=alt.Scale(domain=["best", "broken"], range=["circle", "cross"]), legend=None)
@@ -76,15 +78,13 @@ def running_curves(
         title: Title of the axis.
         log: Whether the y axis is logarithmic; values that are not positive are then left out.
     """
-    marks: list[Mark] = []
+    marks, shown_by_trial = list[Mark](), _shown_by_trial(points, "valid", log)
     for trial in trials:
-        shown = [
-            p for p in points if p.trial == trial.config.id and math.isfinite(p.valid) and (p.valid > 0 or not log)
-        ]
+        shown = shown_by_trial.get(trial.config.id, [])
         marks += [
-            {"trial": trial.config.id, "model": trial.about.model, "epoch": shown[k].epoch, "value": shown[k].valid,
-             "tip": f"{trial.about.model}, trial {trial.config.id[:8]}, epoch {shown[k].epoch}: {shown[k].valid:.5g}"}
-            for k in thin_points(len(shown))
+            {"trial": trial.config.id, "model": trial.about.model, "epoch": epoch, "value": value,
+             "tip": f"{trial.about.model}, trial {trial.config.id[:8]}, epoch {epoch}: {value:.5g}"}
+            for epoch, value in (shown[k] for k in thin_points(len(shown)))
         ]  # fmt: skip
     if not marks:
         return None
@@ -121,15 +121,14 @@ def _middle_half(lines: Sequence[Mapping[int, float]]) -> list[Mark]:
     return marks
 
 
-def _values_of(trial: Trial, points: Sequence[Point], what: str, log: bool) -> dict[int, float]:
-    """Return the values of a trial that the y axis can show, by epoch."""
-    values_by_epoch = {p.epoch: getattr(p, what) for p in points if p.trial == trial.config.id}
-    return {epoch: v for epoch, v in values_by_epoch.items() if math.isfinite(v) and (v > 0 or not log)}
+def _shown_by_trial(points: Sequence[Point], what: str, log: bool) -> dict[str, list[PAIR]]:
+    """Return the epochs and values that the y axis can show, by trial."""
+    values = ((point.trial, point.epoch, getattr(point, what)) for point in points)
+    return points_by_trial(line for line in values if math.isfinite(line[2]) and (line[2] > 0 or not log))
 
 
-def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterator[Mark]:
+def _line(trial: Trial, shown: Sequence[PAIR]) -> Iterator[Mark]:
     """Yield the points of a retraining's line, then its dot or cross."""
-    shown = list(_values_of(trial, points, what, log).items())
     name = f"seed {trial.config.seed}" + ("" if trial.status == "ok" else f" ({trial.status})")
     best = trial.run.best_epoch if trial.run and trial.status == "ok" else None
     best_index = next((k for k, (epoch, _) in enumerate(shown) if epoch == best), None)

@@ -31,10 +31,10 @@ class Square:
 def grid(cells: Sequence[Square], lines: Sequence[str], columns: Sequence[str]) -> Figure:
     """Return a table of coloured cells with words."""
     layout = ColumnNames.of(lines, columns)
-    y, y_right = (alt.Y("line:N", sort=[*lines], axis=axis) for axis in (alt.Axis(**BARE), layout.right))
-    x = alt.X("column:N", sort=[*columns], axis=layout.axis)
+    y, y_right = (alt.Y("line:N", sort=[*lines], axis=axis) for axis in (alt.Axis(**BARE), layout.right_axis))
+    x = alt.X("column:N", sort=[*columns], axis=layout.column_axis)
     base = alt.Chart(as_data(vars(cell) for cell in cells)).encode(x=x, tooltip=alt.Tooltip("tip:N", title=" "))
-    legend = alt.Legend(title=None, columns=names_abreast([*STATES], layout.room))
+    legend = alt.Legend(title=None, columns=names_abreast([*STATES], layout.columns_width))
     colour = alt.Color("state:N", scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]), legend=legend)
     chart = alt.layer(
         base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(y=y, color=colour),

@@ -70,8 +70,8 @@ def _draw(marks: list[Mark]) -> Figure:
     layout = ColumnNames.of(models, boards)
     # Sorted by index, because Vega-Lite compiles a list of names to code, which breaks on line breaks in names.
     by_column, by_line = (alt.EncodingSortField(field=field, op="min") for field in ("column", "line"))
-    x = alt.X("board:N", sort=by_column, axis=layout.axis)
-    y, y_right = (alt.Y("model:N", sort=by_line, axis=axis) for axis in (alt.Axis(**BARE), layout.right))
+    x = alt.X("board:N", sort=by_column, axis=layout.column_axis)
+    y, y_right = (alt.Y("model:N", sort=by_line, axis=axis) for axis in (alt.Axis(**BARE), layout.right_axis))
     ticks = [-3, -2, -1, 0, 1, 2, 3]
     colour = alt.Color(
         "ratio:Q", scale=alt.Scale(domain=[-REACH, -REACH / 2, 0, REACH / 2, REACH], range=TINTS),

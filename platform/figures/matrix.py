@@ -49,8 +49,8 @@ def matrix(pairs: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
         for pair in pairs
     ]
     layout = ColumnNames.of(order, order)
-    x = alt.X("column:N", sort=order, axis=layout.axis)
-    y, y_right = (alt.Y("line:N", sort=order, axis=axis) for axis in (alt.Axis(**BARE), layout.right))
+    x = alt.X("column:N", sort=order, axis=layout.column_axis)
+    y, y_right = (alt.Y("line:N", sort=order, axis=axis) for axis in (alt.Axis(**BARE), layout.right_axis))
     base = alt.Chart(as_data(marks)).encode(x=x, tooltip=alt.Tooltip("tip:N", title=" "))
     colour = alt.Color(
         "better:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=TINTS),

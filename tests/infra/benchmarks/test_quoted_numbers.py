@@ -22,12 +22,12 @@ CUDNN = {"lstm", "chrono_lstm", "gru", "tanh_rnn"}
 """Models whose reference is torch's own loop."""
 
 
-def measured(name: str) -> Any:
+def read_results(name: str) -> Any:
     """Return the content of a JSON file of measurements."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def span(values: Iterable[float], digits: int = 0) -> str:
+def format_range(values: Iterable[float], digits: int = 0) -> str:
     """Return the range of some numbers as a page quotes it."""
     numbers = [*values]
     return f"{min(numbers):.{digits}f} to {max(numbers):.{digits}f}"
@@ -41,7 +41,7 @@ def of_psmnist(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["avx2", "avx512", "avx512-zen4", "avx512-zen5", "avx512-intel"])
 def test_the_table_of_processors_has_the_numbers_of_its_files(name: str) -> None:
-    found = measured(f"cpu-{name}")
+    found = read_results(f"cpu-{name}")
     line, last = of_psmnist(found["lines"]), of_psmnist(found.get("vanishing", []))
     ratios = [line["ratios"]["eager"], line["ratios"]["floor"], *([last["ratios"]["eager"]] if last else [])]
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def test_the_table_of_processors_has_the_numbers_of_its_files(name: str) -> None
 
 
 def test_the_slow_numbers_of_intel_are_those_measured() -> None:
-    found = measured("cpu-avx512-intel")["vanishing"]
+    found = read_results("cpu-avx512-intel")["vanishing"]
     models = [line for line in found if line["size"]["steps"] == 500 and line["cell"].isidentifier()]
     kept, flushed = (sum(m["forward"] + m[name] for m in models) for name in ("kept", "backward"))
     assert f"{of_psmnist(found)['ratios']['kept']:.0f} times as long at this size" in README
@@ -59,31 +59,34 @@ def test_the_slow_numbers_of_intel_are_those_measured() -> None:
 
 
 def test_the_ranges_of_linear_recurrences_and_matrix_loops_are_those_measured() -> None:
-    linear, matrix = measured("linear-recurrences"), measured("matrix-loops")["times"]
+    linear, matrix = read_results("linear-recurrences"), read_results("matrix-loops")["times"]
     times = linear["times"]
-    assert f"is {span(t['loop'] / t['fused'] for t in times)} times as fast as the eager loop" in README
-    assert f"and {span(t['scan'] / t['fused'] for t in times)} times as fast as an eager scan" in README
-    assert f"T to the power {span((t['exponent'] for t in times), 2)} up to" in README
+    assert f"is {format_range(t['loop'] / t['fused'] for t in times)} times as fast as the eager loop" in README
+    assert f"and {format_range(t['scan'] / t['fused'] for t in times)} times as fast as an eager scan" in README
+    assert f"T to the power {format_range((t['exponent'] for t in times), 2)} up to" in README
     low, high = (one(piece["cut"] / piece["whole"] for piece in linear["pieces"]) for one in (min, max))
     assert f"took {low:.1f} to {high:.0f} times as long as the loop" in README
-    whole = span(t["plain_layer"] / t["layer"] for t in matrix)
-    assert f"{span(t['loop'] / t['fused'] for t in matrix)} times as fast as the plain one, and a whole layer" in README
+    whole = format_range(t["plain_layer"] / t["layer"] for t in matrix)
+    assert (
+        f"{format_range(t['loop'] / t['fused'] for t in matrix)} times as fast as the plain one, and a whole layer"
+        in README
+    )
     assert f"a whole layer {whole} times" in README and f"a whole layer: {whole} times" in SPEED
 
 
 def test_the_ranges_of_the_gpu_are_those_measured() -> None:
-    found = measured("nvidia-h200")
+    found = read_results("nvidia-h200")
     parts: dict[str, list[float]] = defaultdict(list)
     for line in found["speeds"]:
         part = "cudnn" if line["model"] in CUDNN else "matrix" if line["size"].startswith("T=1000") else "loop"
         parts[part].append(sum(line["plain"]) / sum(line["ours"]))
     assert f"{min(parts['loop']):.0f} (minGRU) to {max(parts['loop']):.0f} times as fast as the plain one" in SPEED
-    assert f"{span(parts['cudnn'], 1)} times as fast as cuDNN's" in SPEED and len(parts["cudnn"]) == len(CUDNN)
-    assert f"T 1000, B 32, d 64, {span(parts['matrix'])} times" in SPEED
+    assert f"{format_range(parts['cudnn'], 1)} times as fast as cuDNN's" in SPEED and len(parts["cudnn"]) == len(CUDNN)
+    assert f"T 1000, B 32, d 64, {format_range(parts['matrix'])} times" in SPEED
 
 
 def test_no_other_number_of_warps_or_values_is_faster_by_more_than_quoted() -> None:
-    found, code = measured("nvidia-h200"), (ROOT / "models/kernels/triton/row.py").read_text(encoding="utf-8")
+    found, code = read_results("nvidia-h200"), (ROOT / "models/kernels/triton/row.py").read_text(encoding="utf-8")
     ours = ast.literal_eval(re.findall(r"^WARPS = (.*)$", code, re.MULTILINE)[0])  # importing it would import Triton
     seconds = {(w["cell"], w["d"], w["batch"], w["warps"]): w["forward"] + w["backward"] for w in found["warps"]}
     gains: dict[tuple[int, int], list[float]] = defaultdict(list)

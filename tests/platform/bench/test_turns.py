@@ -18,12 +18,12 @@ def test_the_fastest_turn_of_each_pass_counts_in_microseconds_a_step() -> None:
     turns_of_one = iter([(9.0, 9.0), (3.0, 8.0), (4.0, 5.0)])
     called = []
 
-    def once() -> tuple[float, float]:
+    def take_turn() -> tuple[float, float]:
         called.append("other")
         return 1.0, 2.0
 
     best = fastest_turns(
-        {"one": Contender(lambda: next(turns_of_one), 1000), "other": Contender(once, 500)}, 2, seconds=0.0
+        {"one": Contender(lambda: next(turns_of_one), 1000), "other": Contender(take_turn, 500)}, 2, seconds=0.0
     )
     assert best == {"one": pytest.approx((3000.0, 5000.0)), "other": pytest.approx((2000.0, 4000.0))}
     assert len(called) == 3, "a warm-up and two turns"
@@ -32,17 +32,17 @@ def test_the_fastest_turn_of_each_pass_counts_in_microseconds_a_step() -> None:
 def test_turns_end_when_the_seconds_have_passed_or_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = 0
 
-    def once() -> tuple[float, float]:
+    def take_turn() -> tuple[float, float]:
         nonlocal calls
         calls += 1
         return 1.0, 1.0
 
-    fastest_turns({"one": Contender(once, 1)}, 1, seconds=1e9)
+    fastest_turns({"one": Contender(take_turn, 1)}, 1, seconds=1e9)
     assert calls == turns.MOST_TURNS + 1
     clock = iter(range(100))
     monkeypatch.setattr(turns.time, "perf_counter", lambda: float(next(clock)))
     calls = 0
-    fastest_turns({"one": Contender(once, 1)}, 1, seconds=4.0)
+    fastest_turns({"one": Contender(take_turn, 1)}, 1, seconds=4.0)
     assert calls == 6, "a warm-up, and turns that end after 1 to 5 seconds"
 
 

@@ -27,10 +27,10 @@ def module_of(plugin: Plugin, file: str) -> ModuleType:
     except LongwaveError:
         raise
     except (Exception, SystemExit) as error:
-        raise failed(plugin, file, error) from None
+        raise plugin_error(plugin, file, error) from None
 
 
-def failed(plugin: Plugin, file: str, error: BaseException, function: str = "") -> ConfigError:
+def plugin_error(plugin: Plugin, file: str, error: BaseException, function: str = "") -> ConfigError:
     """Return a one-line error of a plugin's file, or of a function in it: place, reason, and what to do."""
     message = (str(error).strip().splitlines() or [""])[0]
     raised = f"{function} raised " if function else ""

@@ -12,7 +12,7 @@ from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, LongwaveError
 from longwave.platform.plugins.cards import card_path
 from longwave.platform.plugins.known import note_used, plugin_of
-from longwave.platform.plugins.modules import failed, module_of
+from longwave.platform.plugins.modules import module_of, plugin_error
 from longwave.platform.plugins.plugin import BINDS, Plugin, PluginKind
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
@@ -91,20 +91,20 @@ def _guarded(
     """
 
     @wraps(function)
-    def guarded(*arguments: Any, **options: Any) -> Any:
+    def call_guarded(*arguments: Any, **options: Any) -> Any:
         try:
             result = function(*arguments, **options)
         except FileNotFoundError as error:
-            raise DataError(str(failed(plugin, file, error, name))) from None
+            raise DataError(str(plugin_error(plugin, file, error, name))) from None
         except (DataError, LongwaveError, MemoryError, OSError):
             raise
         except (Exception, SystemExit) as error:
             if isinstance(error, ValueError) and default not in (None, *arguments):
                 raise
-            raise failed(plugin, file, error, name) from None
+            raise plugin_error(plugin, file, error, name) from None
         if not isinstance(result, kind):
             rule = f"{name} must return an object of type {kind.__name__}, got one of type {type(result).__name__}"
             raise ConfigError(f"{plugin.where(file)}: {rule}.")
         return result
 
-    return guarded
+    return call_guarded

@@ -64,7 +64,7 @@ def test_an_edition_that_does_not_exist_is_refused_and_leaves_nothing(
 def test_rows_are_drawn_and_trained_again_and_three_in_four_must_be_inside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def row(key: str, n: int) -> dict[str, object]:
+    def make_row(key: str, n: int) -> dict[str, object]:
         return {"key": key, "kind": "reproduced", "n": n, "superseded": False, "task": "t", "variant": "", "model": "m"}
 
     folders = replace(EditionFolders.of_edition(1), board=tmp_path)
@@ -75,9 +75,9 @@ def test_rows_are_drawn_and_trained_again_and_three_in_four_must_be_inside(
     monkeypatch.setattr(drawn_rows, "record", lambda row: row)
     monkeypatch.setattr(drawn_rows, "reproduce_row", lambda row, store: outcomes[row["key"]])
     for rows, status, printed in (
-        ([row("a", 3)], 0, "seed 1: 1 inside\n"),
-        ([row("a", 3), row("b", 3)], 1, "seed 1: 1 inside, 1 outside\n"),
-        ([row("a", 1)], 2, ""),
+        ([make_row("a", 3)], 0, "seed 1: 1 inside\n"),
+        ([make_row("a", 3), make_row("b", 3)], 1, "seed 1: 1 inside, 1 outside\n"),
+        ([make_row("a", 1)], 2, ""),
     ):
         monkeypatch.setattr(drawn_rows, "read_board", lambda _, rows=rows: rows)
         with pytest.raises(SystemExit) as ended:

@@ -41,23 +41,23 @@ def test_the_trials_of_every_model_of_sequences_have_valid_parameters() -> None:
 def test_a_process_of_ray_trains_an_epoch_before_its_first_trial_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     trained = []
 
-    def train(config: Any) -> Iterator[dict[str, float]]:
+    def train_trial(config: Any) -> Iterator[dict[str, float]]:
         trained.append((config.epochs, config.seed))
         yield {"began": 0.0}
 
     bench._warm_up.cache_clear()
-    monkeypatch.setattr(bench, "_train_plain", train)
+    monkeypatch.setattr(bench, "_train_plain", train_trial)
     for config in bench.some_configs("gru", 3)[1:]:
         assert [*bench.plain_trial(config)] == [{"began": 0.0}]
     assert trained == [(1, 0), (1, 1), (1, 2)], "a warm-up, then two trials"
 
 
 def test_a_process_that_cannot_train_says_why_and_lets_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail_training(*_: object) -> None:
         raise RuntimeError("A trial ended as failed: no compiler")
 
     monkeypatch.setattr(bench, "keep_to", lambda _: None)
-    monkeypatch.setattr(bench, "_train_pack", fail)
+    monkeypatch.setattr(bench, "_train_pack", fail_training)
     ready, failures = Barrier(2), SimpleQueue[str]()
     [config] = bench.some_configs("gru", 1)
     bench._start_process(ready, failures, config)  # type: ignore[arg-type]

@@ -29,10 +29,10 @@ def test_no_task_is_measured_if_one_cannot_be(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_process_that_was_killed_says_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+    def run_command(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, -9, "", "")
 
-    monkeypatch.setattr(data.subprocess, "run", run)
+    monkeypatch.setattr(data.subprocess, "run", run_command)
     with pytest.raises(ConfigError, match="adding did not load: its process ended with status -9"):
         measure_footprints(["adding"])
 

@@ -142,21 +142,20 @@ def _run_packs(work: dict[str, Any], folder: str, refusals: dict[str, str], send
                 callbacks=[callback],
                 stop=DrainStopper(workers.draining, callback),
                 failure_config=tune.FailureConfig(max_failures=RESTARTS),
-                **_tune_storage(workers, folder),
+                **_memory_storage(),
             ),
         ).fit()
 
 
-def _tune_storage(workers: Workers, folder: str) -> dict[str, Any]:
-    """Return where Tune keeps its own files: on a cluster in a folder that all nodes see, else Tune does not start."""
-    if workers.address is None:
-        return {"storage_path": folder}
-    if isinstance(workers.storage, Path):
-        return {"storage_path": str(workers.storage / "ray")}
+def _memory_storage() -> dict[str, Any]:
+    """Return where Tune keeps its own files, which nobody reads: in memory, so that a full disk does not end a sweep.
+
+    Nor would Tune start on a cluster with a folder that not all nodes share.
+    """
+    from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped]
     from pyarrow.fs import FSSpecHandler, PyFileSystem  # type: ignore[import-untyped]
 
-    remote_folder = workers.storage / "ray"
-    return {"storage_path": remote_folder.path, "storage_filesystem": PyFileSystem(FSSpecHandler(remote_folder.fs))}
+    return {"storage_path": "/tune", "storage_filesystem": PyFileSystem(FSSpecHandler(MemoryFileSystem()))}
 
 
 if __name__ == "__main__":

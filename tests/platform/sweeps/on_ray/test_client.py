@@ -339,22 +339,24 @@ def test_a_worker_that_takes_longer_than_a_minute_to_start_is_waited_for(
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_sweep_whose_packs_wait_for_a_node_can_be_stopped(
+def test_a_sweep_whose_packs_wait_for_a_node_can_be_stopped_and_its_storage_holds_no_file_of_ray(
     tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in LOOPBACK.items():
         monkeypatch.setenv(name, value)
-    screen = io.StringIO()
+    screen, storage, written = io.StringIO(), tmp_path / "storage", set[str]()
 
     def stop_once_it_waits() -> None:
-        while not [*(tmp_path / "ray").glob("*/*")]:  # Tune's files of the packs
+        while not [*storage.glob("*.mark")]:  # by which workers recognise the storage of the packs
             time.sleep(0.1)
         time.sleep(3)
+        written.update(file.suffix for file in storage.iterdir())
         store.set_state("tiny", "stop")
 
     stopping = threading.Thread(target=stop_once_it_waits, daemon=True)
     stopping.start()
     with Nodes(count=0) as nodes:
-        workers = Workers(1, tmp_path, address=nodes.address, cpu=True)
+        workers = Workers(1, storage, address=nodes.address, cpu=True)
         view = driver.start_sweep(tiny(models=["lem"]), store, workers, None, Console(file=screen, width=300))
     assert not view.over and not stopping.is_alive() and "tiny: stopped, as requested." in screen.getvalue()
+    assert written == {".mark"}, "a full disk would end Ray's scheduler"

@@ -303,7 +303,7 @@ def test_nodes_whose_deaths_are_known_after_their_connections_break_count_agains
             assert not sweep.sessions(), "an epoch has ended, so that earlier deaths no longer count"
         sweep.finish(driver)
     with Store(sweep.url) as store:
-        assert [t.status for t in store.trials("forty-eight")] == ["ok", "ok"], sweep.last_words()
+        assert [t.status for t in store.trials("forty-eight")] == ["ok", "ok"], sweep.last_output()
 
 
 @pytest.mark.slow  # two nodes train the same packs three times

@@ -54,7 +54,8 @@ def draw(url: str) -> None:
     ]  # fmt: skip
     figure = None
     if shown_ratios:
-        margin = shown[0][0].margin
+        margins = {row.margin for row, number in shown if number["ratio"]}
+        margin = margins.pop() if len(margins) == 1 else None  # no band is true of several
         caption = "our error over the printed one: left of 1 is better"
         figure = page_frame.draw_figure(lambda: ratios(shown_ratios, caption, margin), "ratios")
     with corner:

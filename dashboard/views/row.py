@@ -89,7 +89,7 @@ def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:
     bar = st.container(horizontal=True, vertical_alignment="center")
     what = state.draw_buttons("Curve", "curve", list(OF), names.__getitem__, bar)
     log = state.draw_switch("Log y", "logy", row.goal == "min", bar)
-    if not (points := cached_reads.read_curves(url, tuple(row.trials))):
+    if not (points := cached_reads.read_curves(url, tuple(row.counted_trials))):
         st.info("No epoch of these retrainings is stored yet.")
         return None
     return page_frame.draw_figure(

@@ -119,8 +119,8 @@ def draw_detail(url: str, chosen: Sequence[Row]) -> None:
     row = chosen[-1]
     st.markdown(f"**{in_streamlit(row.label)}: {in_streamlit(median(row))}**")
     st.caption(in_streamlit(table_frames.short_text(row)))
-    trials = cached_reads.read_trials(url, tuple(row.trials))
-    points = cached_reads.read_curves(url, tuple(row.trials))
+    trials = cached_reads.read_trials(url, tuple(row.counted_trials))
+    points = cached_reads.read_curves(url, tuple(row.counted_trials))
     title = f"validation {measured(row)}"
     page_frame.draw_figure(
         lambda: curves(trials, points, row.family, "valid", title, row.goal == "min") if points else None,

@@ -65,7 +65,13 @@ class Leading:
         of_ranked = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
         of_ranked = f" of the rows with {ENOUGH} seeds or more" if self.passed_over else of_ranked
         equal = sum(1 for _ in takewhile(lambda row: row.median == best.median, self.leaders))
-        suffix = f", {self._compared(equal)}" if self.ranked > equal else ""
+        ahead = [row.label for row in self.leaders[:equal] if (row.rank_high or 1) <= equal]
+        if 0 < len(ahead) < equal:
+            others = "one" if self.ranked == equal + 1 else str(self.ranked - equal)
+            verb = "is" if len(ahead) == 1 else "are"
+            suffix = f"; only {listed(ahead)} {verb} significantly better than the other {others}"
+        else:
+            suffix = f", {self._compared(equal)}" if self.ranked > equal else ""
         value = median(best) if equal == 1 else f"each {median(best).partition(' [')[0]}"
         best_text = f"Best median{of_ranked}: {listed(names[:equal])}, {value}{suffix}."
         return " ".join(filter(None, (self.separation.sentence, best_text, self.why)))

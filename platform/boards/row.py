@@ -176,6 +176,12 @@ class Row:
         return len(self.scores) + self.diverged
 
     @property
+    def counted_trials(self) -> list[str]:
+        """Ids of the retrainings that count in its numbers: all, or without untrusted ones beside trusted ones."""
+        left_out = () if self.untrusted else self.untrusted_runs
+        return [trial for trial in self.trials if trial not in left_out]
+
+    @property
     def share(self) -> Estimate | None:
         """Share of ``seeds`` that diverged, with its 95 % interval; None without seeds."""
         return diverged_share(self.diverged, self.seed_count) if self.seed_count else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -54,8 +55,10 @@ def describe_selection(
     logs = _race_logs(candidates, scale)
     if row not in logs or len(logs) < 2:
         return Selection(score, optimism)
-    longest = max(len(values) for values in logs.values())
-    others = {name: values for name, values in logs.items() if name != row and len(values) == longest}
+    trainings = Counter(c.row for c in candidates if c.phase == "race")
+    others = {
+        name: values for name, values in logs.items() if name != row and trainings[name] == max(trainings.values())
+    }
     if not others:
         return Selection(score, optimism)
 
@@ -85,10 +88,10 @@ def list_edges(config: TrialConfig, ranges: Sequence[SearchedRange]) -> list[str
 
 
 def _race_logs(candidates: Sequence[SearchedTrial], scale: Scale) -> dict[str, list[float]]:
-    """Return ``Scale.log_errors`` in the race by row, infinite for a diverged training."""
+    """Return ``Scale.log_errors`` in the race by row, infinite for a diverged training; others have none."""
     logs: dict[str, list[float]] = {}
     for c in candidates:
-        if c.phase == "race":
+        if c.phase == "race" and c.status in ("ok", "diverged"):
             logs.setdefault(c.row, []).extend(scale.log_errors([c.valid if c.status == "ok" else None]))
     return logs
 

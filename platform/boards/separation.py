@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from longwave.platform.boards.numbers import number_text
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import listed, plain
+from longwave.platform.boards.texts import listed, median, plain
 from longwave.platform.statistics.sign import beats, fewest_seeds, seeds_better, surely_better
 from longwave.platform.statistics.verdict import ENOUGH
 
@@ -27,7 +26,7 @@ class Separation:
     % (``statistics.sign``). The board
 
     - ``separates`` if at least one network is significantly better;
-    - is ``saturated`` if none is, and no network's median is better than the predictor's score;
+    - is ``saturated`` if none is, and no ranked row's median is better than the predictor's score;
     - is ``open`` otherwise: some median is better but no network significantly so, or no network has enough seeds, or
       no trivial predictor was scored.
 
@@ -49,7 +48,7 @@ class Separation:
         """The result in a sentence."""
         if self.predictor is None or self.word == "open":
             return f"Open: {self.why}"
-        best = f"the best trivial predictor ({self.predictor.title}, {number_text(self.predictor.mean or 0.0)})"
+        best = f"the best trivial predictor ({self.predictor.title}, {median(self.predictor)})"
         if self.word == "saturated":
             return f"No model beats {best}."
         names = [row.label for row in self.better]
@@ -60,7 +59,8 @@ def separation(rows: Iterable[Row]) -> Separation:
     """Return whether the rows of one board separate networks from its best trivial predictor."""
     rows = list(rows)
     trivials = [row for row in rows if row.trivial and row.mean is not None]
-    networks = [row for row in rows if row.rank_low is not None and not row.provisional]
+    ranked = [row for row in rows if row.rank_low is not None]
+    networks = [row for row in ranked if not row.provisional]
     if not trivials:
         return Separation("open", why="no trivial predictor was scored.")
     scale = networks[0].scale if networks else trivials[0].scale
@@ -70,11 +70,17 @@ def separation(rows: Iterable[Row]) -> Separation:
         return Separation("open", predictor, why=f"no network has {ENOUGH} seeds yet.")
     ahead = [row for row in networks if beats(row.median, predictor_score, scale)]
     if not ahead:
-        return Separation("saturated", predictor)
+        few = [row for row in ranked if beats(row.median, predictor_score, scale)]
+        return Separation("open", predictor, why=_why_too_few(few[0])) if few else Separation("saturated", predictor)
     significant = surely_better([row.seeds for row in networks], predictor_score, scale)
     better = [row for row, is_better in zip(networks, significant, strict=True) if is_better]
     why = "" if ahead[0] in better else _why_undecided(ahead[0], predictor, len(networks))
     return Separation("separates" if better else "open", predictor, better, why)
+
+
+def _why_too_few(row: Row) -> str:
+    """Return why a board is open where only rows of few seeds have a better median than the predictor."""
+    return f"only rows of fewer than {ENOUGH} seeds beat the best trivial predictor, such as {row.label}."
 
 
 def _why_undecided(row: Row, predictor: Row, networks: int) -> str:

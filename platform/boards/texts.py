@@ -136,14 +136,16 @@ def median(row: Row, power: int = 0, interval: bool = True) -> str:
         power: Numbers are in units of ``10 ** power``; see ``column_power``.
         interval: Whether to add the interval.
     """
+    perfect = row.scale.perfect if row.goal == "max" else None
     if row.kind != "reproduced":
-        return DASH if row.mean is None else number_text(row.mean) if not power else three_digits(row.mean, power)
+        if row.mean is None:
+            return DASH
+        return number_text(row.mean) if perfect is None and not power else score_text(row.mean, perfect, power)
     if not row.seed_count:
         return DASH
     own_power = 0 if power or not row.median or abs(row.median) >= TINY else column_power([row])
     unit = f" × {power_text(own_power)}" if own_power else ""
     ends = (row.median, row.median_best, row.median_worst)
-    perfect = row.scale.perfect if row.goal == "max" else None
     middle, best, worst = (DIVERGED if end is None else score_text(end, perfect, power or own_power) for end in ends)
     if not interval or row.median_level is None or row.median_best is None:
         return middle + unit

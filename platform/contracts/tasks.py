@@ -135,6 +135,8 @@ def _check_agreement(task: LoadedTask) -> None:
         all(o < best if maximised else o > best for o in others),
         f"the {spec.metric.name} of the right answers is not best",
     )
+    negative = f"the {spec.metric.name} of the right answers is {best:g}, but 0 is the best that is minimised"
+    require(maximised or best >= 0, f"{negative}: give its negative as a metric that is maximised")
     loss = spec.loss(candidates, targets.expand(3, *targets.shape))
     require(loss.shape == (3,), f"the loss of 3 members is {tuple(loss.shape)}: give one number a member")
     require((loss[0] < loss[1:]).all(), "the loss of the right answers is not least")

@@ -56,7 +56,8 @@ def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | 
     ended = {trial.config.id: trial for trial in trials if trial.run and trial.status == "ok"}
     dots, medians = list[Mark](), list[Mark]()
     for row in stacked_rows(rows):
-        values = [value for k in row.trials if k in ended and (value := _test_value(ended[k], shown, log)) is not None]
+        counted = [ended[trial] for trial in row.counted_trials if trial in ended]
+        values = [value for trial in counted if (value := _test_value(trial, shown, log)) is not None]
         if not values:
             continue
         name, least = _form_name(row), LEAST if log else -math.inf

@@ -55,7 +55,7 @@ def scores_by_lag(rows: Sequence[Row], trials: Sequence[Trial]) -> list[LagScore
     for row in shown:
         name = row.model_title if rows_of_model[row.model_title] == 1 else row.label
         values = defaultdict[tuple[str, float], list[float]](list)
-        for measure in (measure for k in row.trials if k in ended for measure in _along_axis(ended[k])):
+        for measure in (measure for k in row.counted_trials if k in ended for measure in _along_axis(ended[k])):
             values[measure.x_name, measure.x].append(measure.value)
         diverged = [None for seed in row.seeds if seed is None]
         for lag, lag_values in sorted(values.items()):

@@ -28,6 +28,8 @@ from longwave.platform.records.stored import Trial
 HEIGHT = 320
 TICKS, HEAD = 5, 1.12
 """Values at an axis of parallel coordinates, and the position of its name; the axis runs from 0 to 1."""
+AXES, STEP = 6, 0.08
+"""Most axes whose names fit beside each other, and how much higher every second name stands if there are more."""
 APART = 0.06
 """Smallest distance of two values at an axis at which their texts do not overlap."""
 BACKGROUND: Any = alt.expr("background")
@@ -94,9 +96,10 @@ def parallel_coordinates(
                           "rank": ranks.get(id), "diverged": id not in ranks, "kept": chosen is None or id in chosen,
                           "tip": f"trial {id[:8]}, {setting}: {_final_value(trial, metric)}"})  # fmt: skip
     ticks = [mark for k, of_axis in enumerate(numbers) for mark in _axis_ticks(k, of_axis)]
-    heads = [{"axis": k, "at": HEAD, "text": name} for k, name in enumerate(names)]
+    step = STEP if len(names) > AXES else 0.0
+    heads = [{"axis": k, "at": HEAD + k % 2 * step, "text": name} for k, name in enumerate(names)]
     x = alt.X("axis:O", axis=None, scale=alt.Scale(domain=[*range(len(names))], padding=0.5))
-    y = alt.Y("at:Q", axis=None, scale=alt.Scale(domain=[-0.05, HEAD + 0.05]))
+    y = alt.Y("at:Q", axis=None, scale=alt.Scale(domain=[-0.05, HEAD + step + 0.05]))
     tip = alt.Tooltip("tip:N", title=" ")
     good, bad = ([m for m in marks if m["diverged"] is lost and m["kept"]] for lost in (False, True))
     others = [m for m in marks if not m["kept"]]

@@ -24,9 +24,9 @@ from longwave.platform.statistics.verdict import ENOUGH
 AHEAD = 3
 """Columns of an overview with numbers before those of tasks."""
 MATRIX = (
-    "Cells: rank of the median; equal medians show the lowest of their ranks, and count with the average. "
-    f"Bold: best group; {WORSE}: a trivial predictor is better. "
-    "Numbers: --numbers. Methods: longwave methods."
+    "Cells: rank of the median; equal medians show the lowest of their ranks. Mean: average rank among the models that "
+    f"have one; equal medians share the average of their ranks. Bold: best group; {WORSE}: a trivial predictor is "
+    "better. Numbers: --numbers. Methods: longwave methods."
 )
 SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "saturated": "no"}
 OVERALL = (
@@ -113,15 +113,15 @@ def _shown_tasks(overview: Overview, saturated: bool) -> int:
 
 
 def _cell_ranks(cells: Sequence[Row | None]) -> list[str]:
-    """Return the rank of each median among the ranked rows of a board: ``3``, ``3†``; a dash if no seed ended."""
+    """Return the rank of each median among the ranked rows of a board: ``3``, ``3†``; a dash if a row has no rank."""
     sign = direction(next(cell.goal for cell in cells if cell))
-    ranked = [_error_of(cell, sign) for cell in cells if cell and not cell.untrusted]
+    ranked = [_error_of(cell, sign) for cell in cells if cell and cell.rank_low is not None]
     texts = []
     for cell in cells:
-        if not cell or not cell.seed_count:
-            texts.append(DASH)
-        elif cell.untrusted:
+        if cell and cell.untrusted:
             texts.append(UNTRUSTED)
+        elif not cell or cell.rank_low is None:
+            texts.append(DASH)
         else:
             better = sum(error < _error_of(cell, sign) for error in ranked)
             texts.append(f"{1 + better}{WORSE * bool(cell.loses_to)}")

@@ -286,5 +286,6 @@ def distribution_of(d: Dimension) -> Any:
 
 
 def join_dimensions(first: Dimension, second: Dimension) -> Dimension:
-    """Return the hull of two ranges of a parameter."""
-    return replace(second, low=min(first.low, second.low), high=max(first.high, second.high))
+    """Return the hull of two ranges of a parameter, logarithmic if the second one is and the hull is above 0."""
+    low, high = min(first.low, second.low), max(first.high, second.high)
+    return replace(second, low=low, high=high, log=second.log and low > 0)

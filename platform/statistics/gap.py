@@ -132,9 +132,8 @@ class Gap:
 
     def seeds_to_decide(self, n: int) -> int | None:
         """Return the smallest number of seeds above ``n`` that decides; None if ``MOST_SEEDS`` do not."""
-        return least_seeds(n, self.is_consistent) or least_seeds(
-            n, lambda seeds: self.better_or_worse(seeds) is not None
-        )
+        decided = (self.is_consistent, lambda seeds: self.better_or_worse(seeds) is not None)
+        return min(filter(None, (least_seeds(n, decides) for decides in decided)), default=None)
 
     def error_ratio(self, n: int) -> Estimate | None:
         """Return the ratio of errors with its 90 % interval; None if it overflows."""

@@ -29,7 +29,7 @@ def list_ranges(
             earlier = ranges.get(searched.name, searched)
             low, high = min(earlier.low, searched.low), max(earlier.high, searched.high)
             time_scale = earlier.time_scale or searched.time_scale
-            ranges[searched.name] = SearchedRange(searched.name, low, high, searched.log, time_scale)
+            ranges[searched.name] = SearchedRange(searched.name, low, high, searched.log and low > 0, time_scale)
     return list(ranges.values())
 
 

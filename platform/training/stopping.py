@@ -78,8 +78,8 @@ def decide_rung(
             order = sorted(rung_by_trial, key=lambda trial: digest([cohort.cohort, epoch, trial]))
             count = min(len(order), halving["gate_most"])
             reason = (
-                f"{above_gate} of {len(errors)} trials beat the constant predictor at epoch {epoch}, too few to "
-                f"choose by score: {count} drawn ones went on"
+                f"{above_gate} of {len(errors)} trials beat the constant predictor by a tenth of its error at epoch "
+                f"{epoch}, too few to choose by score: {count} drawn ones went on"
             )
     staying = {*order[:count]}
     for trial, rung in rung_by_trial.items():

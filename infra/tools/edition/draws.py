@@ -17,7 +17,10 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.race import list_finalists
 
-DRAWN = re.compile(r"(\d+) of \d+ trials beat the constant predictor at epoch (\d+), .*: (\d+) drawn ones went on")
+DRAWN = re.compile(
+    r"(\d+) of \d+ trials beat the constant predictor(?: by a tenth of its error)? at epoch (\d+), .*: "
+    r"(\d+) drawn ones went on"
+)
 """Matches why a trial was stopped by a draw."""
 HEAD = ("row", "after epoch", "trials that beat it", "of these stopped", "one that went on became best")
 

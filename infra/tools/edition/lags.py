@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from edition.folders import EditionFolders
+from longwave.platform.boards.numbers import number_text, score_text
 from longwave.platform.boards.row import Row
 from longwave.platform.figures.lag import LagScore, against_lag, scores_by_lag
 from longwave.platform.records.stored import Trial
@@ -50,6 +51,11 @@ def describe_ends(scores: Sequence[LagScore]) -> str:
         )
         last = here[:BEST][-1].median
         named = [score for k, score in enumerate(here) if k < BEST or score.median == last]
-        best = ", ".join(f"{score.name} {score.median:.3g}" for score in named)
+        best = ", ".join(f"{score.name} {_median_text(score)}" for score in named)
         ends.append(f"{scores[0].axis} = {x:g}: {best}")
     return f"best medians at {'; at '.join(ends)}."
+
+
+def _median_text(score: LagScore) -> str:
+    perfect = score.row.scale.perfect
+    return score_text(score.median, perfect) if score.row.goal == "max" else number_text(score.median)

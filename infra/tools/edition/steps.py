@@ -31,7 +31,7 @@ def steps_to_learn(rows: Iterable[Row], store: Store) -> dict[str, list[float]]:
             [first] = store.trials_by_id(row.trials[:1])
             if first.config.steps:
                 epochs = _first_epochs(row, LEARNED[row.metric], store)
-                steps[row.key] = [epochs.get(trial, inf) * first.config.steps for trial in row.trials]
+                steps[row.key] = [epochs.get(trial, inf) * first.config.steps for trial in row.counted_trials]
     return steps
 
 

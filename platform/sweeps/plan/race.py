@@ -52,7 +52,8 @@ def choose_by_race(
     """Return the winner of a finished race, as a trial of its search; None if the search has no finalist.
 
     Among the settings with the most trainings in the race it is the one with the fewest diverged ones, then with the
-    smallest mean of the logs of its validation errors, then with the fewest parameters.
+    smallest mean of the logs of its validation errors, then with the fewest parameters. A training that failed, by a
+    crash for example, says nothing of its setting: it is left out, and a setting without another one comes last.
     """
     finalists = list_finalists(scale, search, ends)
     heats = {config.row: sum(c.row == config.row for c in raced) for config in finalists}
@@ -83,10 +84,11 @@ def _order_by_race(
 ) -> list[TrialConfig]:
     """Return finalists by their trainings in the race so far, the best first."""
 
-    def order(config: TrialConfig) -> tuple[int, float, int, str]:
-        runs = [ends[trial.id] for trial in raced if trial.row == config.row]
+    def order(config: TrialConfig) -> tuple[bool, int, float, int, str]:
+        runs = [run for trial in raced if trial.row == config.row and (run := ends[trial.id]).status != "failed"]
         scores = [run.valid for run in runs if run.status == "ok" and run.valid is not None]
-        return (len(runs) - len(scores), scale.mean_log_error(scores), ends[config.id].parameters or 0, config.id)
+        error = scale.mean_log_error(scores)
+        return (not runs, len(runs) - len(scores), error, ends[config.id].parameters or 0, config.id)
 
     return sorted(finalists, key=order)
 

@@ -71,7 +71,7 @@ def _choose(
     raced: Sequence[TrialConfig],
     ends: Mapping[str, Run],
 ) -> TrialConfig | None:
-    """Return the winner of a cell whose trials have ended, by its race if it has one; None if no trial is ok."""
+    """Return the winner of a cell whose trials have ended, as ``choose_winner``; None if there is none."""
     if not file.trials:
         return fixed_trial(cell)
     return choose_winner(file, cell.scale, search, raced, ends)

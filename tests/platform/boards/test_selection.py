@@ -71,6 +71,14 @@ def test_of_finalists_that_all_diverged_somewhere_the_runner_up_did_so_least_and
     assert describe_selection("a", [*race, *worse], [], LOSS).runner_up == "c"
 
 
+def test_failed_trainings_of_a_race_are_left_out_and_their_setting_is_still_a_finalist() -> None:
+    race = [*trials("race", "a", 0.2, 0.3, 0.25), *trials("race", "b", 0.4, 0.5)]
+    failed = SearchedTrial("f", "b", "race", "failed", None)
+    actual = describe_selection("a", [*race, failed], [], LOSS)
+    logs = [[math.log(v) for v in some] for some in ((0.2, 0.3, 0.25), (0.4, 0.5))]
+    assert actual.runner_up == "b" and actual.better == pytest.approx(1 - ttest_ind(*logs, alternative="less").pvalue)
+
+
 def test_a_race_that_cannot_say_says_nothing() -> None:
     alone = trials("race", "a", 0.1)
     assert describe_selection("a", alone, [], LOSS).runner_up == ""

@@ -35,6 +35,11 @@ def board(task: str = "t", **tests: Sequence[float | str]) -> list[Row]:
         ([WORSE, WORSE], "saturated", "No model beats the best trivial predictor (last value, 0.400)."),
         ([[0.4] * 5], "saturated", "No model beats the best trivial predictor (last value, 0.400)."),
         ([["diverged"] * 5], "saturated", "No model beats the best trivial predictor"),
+        (
+            [WORSE, BETTER[:4]],
+            "open",
+            "Open: only rows of fewer than 5 seeds beat the best trivial predictor, such as B.",
+        ),
         ([MIXED], "open", "Open: 3 of 5 seeds of A beat the best trivial predictor, last value at 0.4: too few to "),
         ([BETTER[:4]], "open", "Open: no network has 5 seeds yet."),
         ([[*BETTER[:4], "diverged"]], "open", "Open: 4 of 5 seeds of A beat the best trivial predictor"),
@@ -176,6 +181,10 @@ def test_rows_with_the_best_median_are_all_named() -> None:
         answer(board(a=near, b=near, c=far)).sentence
     )
     assert "Best median of 2 ranked rows: A and B, each 1.04." in answer(board(a=near, b=near)).sentence
+    wide = [0.5, 0.6, 0.7, 0.8, *near[4:6], 30.0, 31.0, 32.0, 33.0]
+    assert "A and B, each 1.04; only A is significantly better than the other one." in (
+        answer(board(a=near, b=wide, c=far)).sentence
+    )
     both = over_all(overview([*board("u", a=BETTER, b=BETTER), *board("v", a=BETTER, b=BETTER)]))
     assert re.search(r"separating boards: A, 1\.5 \[[^]]*\] and B, 1\.5 \[[^]]*\]\.( |$)", both)
     small, larger = ([level + 0.001 * k for k in range(10)] for level in (0.1, 0.3))

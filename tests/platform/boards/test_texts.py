@@ -71,6 +71,8 @@ def test_only_a_perfect_score_is_written_as_one() -> None:
     assert texts.median(below) == "99.9 [94.4, 99.9]"
     assert texts.median(replace(accuracy, median=100.0, median_best=100.0, median_worst=99.2)) == "100 [99.2, 100]"
     assert (score_text(0.9996, 1.0), score_text(1.0, 1.0), score_text(99.97, None)) == ("0.999", "1.00", "100")
+    accuracy = replace(row(kind="trivial", goal="max", mean=99.97), unit="%")
+    assert (texts.median(accuracy), texts.median(replace(accuracy, mean=100.0))) == ("99.9", "100")
 
 
 def test_a_number_of_many_places_has_a_power_of_ten_instead_of_digits_that_mean_nothing() -> None:

@@ -71,6 +71,9 @@ def test_an_untrusted_row_has_no_rank_in_the_matrix_and_its_median_is_said_to_be
     ranks = {line[0]: line[2] for line in matrix_table(glance, dict.fromkeys(glance.tasks, 1), saturated=True).lines}
     medians = {line[0]: line[3] for line in overview_table(glance, saturated=True).lines}
     assert ranks == {"LEM": "1", "GRU": "2", "OURS": "untrusted"}
+    few = overview(rows([*HERE, retrained("lstm", [0.01])], []))
+    table = matrix_table(few, dict.fromkeys(few.tasks, 1), saturated=True)
+    assert {line[0]: line[2] for line in table.lines} == {"LEM": "1", "GRU": "2", "LSTM": "—"}, "one seed has no rank"
     assert [name for name, text in medians.items() if text.endswith(" (untrusted)")] == ["OURS"]
     assert [record["t state"] for record in glance.to_dict() if record["model"] == "ours"] == ["untrusted"]
 

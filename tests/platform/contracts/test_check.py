@@ -67,6 +67,8 @@ TASKS = {
         {"The data are the same each time, and a stream": "the stream gives the same examples for another seed"}),
     "a metric upside down": ("metric=ACCURACY", 'metric=replace(ACCURACY, goal="min")',
         {"Loss and metric agree on the right answers": "the accuracy of the right answers is not best"}),
+    "a metric below zero": ("metric=ACCURACY", 'metric=replace(ACCURACY, goal="min", finish=lambda ratio: -ratio)',
+        {"Loss and metric agree on the right answers": "the accuracy of the right answers is -100, but 0 is the best"}),
     "one loss for all": ("loss=cross_entropy", "loss=lambda o, t: cross_entropy(o, t).mean()",
         {"Loss and metric agree on the right answers": "the loss of 3 members is (): give one number a member"}),
     "another size": ("inputs=1", "inputs=2",

@@ -60,6 +60,14 @@ def test_a_line_goes_through_the_medians_at_each_lag_and_a_diverged_seed_counts_
     assert f"{board[0].model_title}, steps ahead 100: median 0.75 of 4 seeds" in texts
 
 
+def test_untrusted_retrainings_beside_trusted_ones_count_in_no_median() -> None:
+    row, ran = measured_at("a", [{1.0: 0.1}, {1.0: 0.2}, {1.0: 0.3}, {1.0: 0.001}, {1.0: 0.002}])
+    beside = replace(row, untrusted_runs=row.trials[3:])
+    for shown, expected in ((beside, (0.2, 3)), (replace(beside, untrusted=True), (0.1, 5))):
+        [score] = scores_by_lag([shown], ran)
+        assert (score.median, score.n) == expected
+
+
 def test_rows_of_one_model_have_lines_of_their_own_named_by_what_differs() -> None:
     (bare, its), (other, others) = (measured_at(name, [{1.0: 0.1, 9.0: 0.5}]) for name in "ab")
     again = [replace(trial, config=replace(trial.config, hidden=9)) for trial in its]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -146,6 +147,17 @@ def test_lines_outside_the_ranges_are_faint_and_wide_axes_are_logarithmic() -> N
 def test_values_at_an_axis_stand_apart_from_each_other() -> None:
     near = parallel_coordinates(drawn((1.0, 1, 2.0), (1.01, 2, 3.0), (2.0, 3, 4.0)), "min", "mse")
     assert [m["text"] for m in layers(near)[4] if m["axis"] == 0] == ["1", "2"], "1.01 would overlap with 1"
+
+
+@pytest.mark.parametrize(("settings", "heights"), [(6, 1), (7, 2)])
+def test_names_of_neighbouring_axes_stand_at_two_heights_if_there_are_many(settings: int, heights: int) -> None:
+    searched = [
+        replace(trial, config=replace(trial.config, params={f"setting {k}": float(n + k) for k in range(settings)}))
+        for n, trial in enumerate(drawn((1, 1, 2.0), (2, 2, 3.0)))
+    ]
+    heads = [m["at"] for m in layers(parallel_coordinates(searched, "min", "mse"))[-1]]
+    assert len(heads) == settings and len({*heads}) == heights
+    assert heights == 1 or all(a != b for a, b in pairwise(heads))
 
 
 def test_the_best_so_far_stands_beside_what_was_expected() -> None:

@@ -11,7 +11,7 @@ from small_sweeps import small
 from longwave.platform.about import known_model, known_task
 from longwave.platform.boards.board import rows
 from longwave.platform.registry import get_model, get_task, shipped_models
-from longwave.platform.search.space import Dimension
+from longwave.platform.search.space import Dimension, join_dimensions
 from longwave.platform.storage.search_ranges import list_ranges
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -59,6 +59,18 @@ def test_the_ranges_of_a_row_are_those_that_its_plan_draws_from(changes: dict[st
             a.name: first_and_second(a, b) for a, b in pairs if not a.choices
         }, cell.label
         assert not {a.name for a, _ in pairs if a.choices} & known.keys() and not cell.base.params.keys() & known.keys()
+
+
+def test_the_hull_of_a_linear_range_from_0_and_a_logarithmic_one_is_linear() -> None:
+    gamma = {"low": 0.0, "high": 1.0, "log": False}
+    wider = {"trials": 2, "space": {"cornn": {"gamma": {"low": 0.01, "high": 2.0, "log": True}}}}
+    space = {"cornn": {"gamma": gamma}}
+    file = small(models=["cornn"], task="adding", variant="N=20", rule=2, race=False, space=space, wider=wider)
+    assert ranges_by_name(file, "cornn")["gamma"] == (0.0, 2.0, False)
+    [cell] = resolve(file).cells
+    [first], [second] = ([d for d in dimensions or () if d.name == "gamma"] for dimensions in (cell.space, cell.wider))
+    hull = join_dimensions(first, second)
+    assert (hull.low, hull.high, hull.log) == (0.0, 2.0, False) and second.log
 
 
 def test_a_row_says_that_a_range_is_of_the_tasks_time_scale_and_which_number_of_it_is_at_an_edge(store: Store) -> None:

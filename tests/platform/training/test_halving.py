@@ -187,7 +187,8 @@ def test_what_a_closed_gate_did_is_said() -> None:
     known = tuple(Rung("c", 2, f"t{k}", 0.5) for k in range(8))
     actual = decide_rung(Cohort("c", tuple(r.trial for r in known), {}, known), GATED, 2, "min")
     assert actual and actual[1] == (
-        "0 of 8 trials beat the constant predictor at epoch 2, too few to choose by score: 3 drawn ones went on"
+        "0 of 8 trials beat the constant predictor by a tenth of its error at epoch 2, too few to choose by score: "
+        "3 drawn ones went on"
     )
 
 

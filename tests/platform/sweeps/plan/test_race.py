@@ -94,6 +94,21 @@ def test_a_diverged_seed_is_worse_than_any_and_ties_go_to_the_setting_with_fewer
     assert choose_by_race(LOSS, [a, b], race, ends) == min(a, b, key=lambda config: config.id)
 
 
+def test_a_failed_training_says_nothing_of_its_setting_and_a_setting_without_another_one_comes_last() -> None:
+    sweep = raced(trials=2)
+    a, b = all_trials(sweep, {})
+    ends = {a.id: ended(a, 0.1), b.id: ended(b, 0.2)}
+    race = next_heat(sweep.file, LOSS, [a, b], [], ends)
+    ends |= {config.id: ended(config, 0.1 if config.row == a.row else 0.9) for config in race}
+    race += next_heat(sweep.file, LOSS, [a, b], race, ends)
+    ends |= {config.id: ended(config, 0.1 if config.row == a.row else 0.9) for config in race[2:]}
+    of_a = [config for config in race if config.row == a.row]
+    ends |= {of_a[0].id: ended(of_a[0], None, "failed")}
+    assert choose_by_race(LOSS, [a, b], race, ends) == a
+    ends |= {config.id: ended(config, None, "failed") for config in of_a}
+    assert choose_by_race(LOSS, [a, b], race, ends) == b
+
+
 def test_finalists_are_the_settings_that_halving_let_go_farthest_each_once_and_without_those_that_diverged() -> None:
     a, b, c, d, e = all_trials(raced(trials=5), {})
     twin = replace(e, params=d.params)

@@ -46,10 +46,16 @@ def check_is_file(path: Path, what: str = "") -> int:
 
 
 def home() -> Path:
-    """Return the data folder: ``LONGWAVE_HOME``, else the user data folder of the system."""
+    """Return the data folder: ``LONGWAVE_HOME``, else the user data folder of the system.
+
+    Raises:
+        ConfigError: ``LONGWAVE_HOME`` names a file.
+    """
     folder = os.environ.get("LONGWAVE_HOME")
     if folder:
-        return Path(folder).absolute()
+        if (named := Path(folder).absolute()).is_file():
+            raise ConfigError(f"LONGWAVE_HOME must name a folder, got the file {named}. Name its folder instead.")
+        return named
     from platformdirs import user_data_path
 
     return user_data_path("longwave")

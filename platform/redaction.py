@@ -12,7 +12,10 @@ from urllib.parse import unquote
 HIDDEN = "***"
 """Replacement of a secret."""
 SCHEMES = "https?|wss?|ftps?|s3|gs|postgres(?:ql)?|sqlite|mysql|mariadb|mssql|oracle|databricks|file|redis|ray"
-KEYS = r"password|passwd|pwd|passphrase|passfile|token|secret|credentials?|signature|api[_-]?key|access[_-]?key"
+PRIVATE_KEYS = r"(?:api|access|account|private|secret|shared[_-]?access)[_-]?key"
+WORDS = rf"password|passwd|pwd|passphrase|secret|{PRIVATE_KEYS}"
+"""Names of secrets that mean nothing else, so that a colon after one is followed by the secret."""
+KEYS = rf"{WORDS}|passfile|token|credentials?|(?:shared[_-]?access[_-]?)?signature"
 URL = re.compile(rf"[a-z][a-z0-9+.-]{{0,31}}://|(?<![\w+.-])(?:{SCHEMES})(?:\+\w+)?:/*(?=\S)", re.IGNORECASE)
 """Matches the start of a URL, even without slashes. The bounded scheme keeps the search linear."""
 NEXT = re.compile(rf"""(?<=[\s"'`(\[<,;])(?:{SCHEMES})(?:\+\w+)?://""", re.IGNORECASE)
@@ -27,20 +30,30 @@ WORD = re.compile(r"""[^\s"'`]++""")
 USER = re.compile(r"(?<![^@:/])[^@:/]*+:(?!/*\*\*\*@)")
 """Matches the start of ``user:password@`` without a scheme, in a word."""
 VALUE = r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.|'')*+'?|(?!\*\*\*)[^&]*?(?=&|(?<!\s)\s++[\w.-]++\s*+=|$))"""
-PARAMETER = re.compile(rf"(?<![a-z])((?:ssl)?(?:{KEYS})\s*+=\s*)({VALUE})", re.IGNORECASE | re.DOTALL)
+PARAMETER = re.compile(rf"((?:{KEYS})\s*+=\s*)({VALUE})", re.IGNORECASE | re.DOTALL)
 """Matches ``password=...`` in a query or a libpq string; an unquoted value ends at & or before the next key."""
-ENTRY = re.compile(
-    rf"""(["'](?:\w+[_-])?(?:{KEYS})["']\s*+:\s*+)("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)""", re.IGNORECASE
+QUERY = re.compile(r"""([?&](?:pass|sig|auth|key)=)(?!\*\*\*)[^&\s"'`]++""", re.IGNORECASE)
+"""Matches names that are secret in a query alone."""
+TEXT = r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)"""
+LABEL = re.compile(
+    rf"""((?:{WORDS}):[ \t]++|--[\w-]*?(?:{KEYS})[ \t]++|\bauthorization:[ \t]++(?:(?:basic|bearer|token)[ \t]++)?)"""
+    rf"""(?!["']?(?:\*\*\*|-))(?:{TEXT}|[^\s"'`,;&]++)""",
+    re.IGNORECASE,
 )
+"""Matches ``password: ...``, ``--password ...`` and the header ``Authorization: ...``."""
+ENTRY = re.compile(rf"""(["'][\w-]*?(?:{KEYS}|authorization)["']\s*+:\s*+)({TEXT})""", re.IGNORECASE)
 HEADER = re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
-QUOTED = r"""(?:"(?:[^"\\]|\\.)++"?|'(?:[^'\\]|\\.)++'?)"""
+QUOTED = r"""(?:\"{3}(?:(?!\"{3}).)++(?:\"{3})?|'{3}(?:(?!'{3}).)++(?:'{3})?|"(?:[^"\\]|\\.)++"?|'(?:[^'\\]|\\.)++'?)"""
 IN_CODE = (
     re.compile(r"""([a-z][a-z0-9+.-]{0,31}://)(?!\*\*\*@)[^\s"'`]{1,256}@""", re.IGNORECASE),
-    re.compile(rf"""(?<![a-z])((?:{KEYS})\s*+=\s*+)(?!["']\*\*\*["']){QUOTED}""", re.IGNORECASE),
-    re.compile(rf"""([?&](?:{KEYS})=)(?!\*\*\*)[^&\s"'`]+""", re.IGNORECASE),
+    re.compile(
+        rf"""((?:{KEYS})["']?\]?(?:\s*+:[\w.\[\]|, ]{{1,60}}?)?\s*+=\s*+[bfru]{{0,2}})(?!["']+\*\*\*["']){QUOTED}""",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"""([?&](?:{KEYS}|pass|sig|auth|key)=)(?!\*\*\*)[^&\s"'`]+""", re.IGNORECASE),
 )
 """Match secrets in a line of code, but not ``token = next(tokens)`` or ``x[:, 0]@w``."""
-KEY = re.compile(rf"(?:\w+[_-])?(?:{KEYS})", re.IGNORECASE)
+KEY = re.compile(rf"[\w-]*(?:{KEYS})", re.IGNORECASE)
 """Matches names of entries whose value is always a secret."""
 SHORT = 256
 """Maximal length of texts in documents whose result is cached, because most occur many times."""
@@ -63,7 +76,7 @@ def redacted(text: str, url: str = "") -> str:
         text = text.replace(part, HIDDEN)
     text = "".join(_split_at_urls(text))
     text = WORD.sub(_without_user, text) if "@" in text else text
-    for pattern in (PARAMETER, ENTRY):
+    for pattern in (PARAMETER, ENTRY, QUERY, LABEL):
         text = pattern.sub(rf"\g<1>{HIDDEN}", text)
     return HEADER.sub(rf"\g<1>{HIDDEN}", text)
 
@@ -126,7 +139,7 @@ def _redact_line(line: str) -> str:
 def _hide_in_quotes(match: re.Match[str]) -> str:
     """Return a match with its value hidden and its quotes kept."""
     value = match[0][len(match[1]) :]
-    quote = value[0] if value[0] in "\"'" else ""
+    quote = re.match(r"""\"{3}|'{3}|["']|""", value)[0]  # type: ignore[index]
     return f"{match[1]}{quote}{HIDDEN}{quote}"
 
 

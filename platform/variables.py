@@ -1,4 +1,4 @@
-"""Durations set by environment variables, which are read only here."""
+"""Checks of environment variables; durations are read only here."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ SECONDS = {
     "LONGWAVE_STORE_WAIT": (math.nan, "0 or more"),
 }
 """Default and allowed range of each variable; without a default it is NaN unless set."""
+KERNELS = ("", "reference", "cpu", "triton")
+"""Allowed values of LONGWAVE_KERNEL, which ``models.kernels.dispatch`` reads; importing that takes seconds."""
 
 
 def read_seconds(name: str) -> float:
@@ -35,6 +37,10 @@ def read_seconds(name: str) -> float:
 
 
 def check_variables() -> None:
-    """Raise ConfigError for the first variable whose value is not a number in its range."""
+    """Raise ConfigError for the first variable whose value is not allowed."""
     for name in SECONDS:
         read_seconds(name)
+    if (path := os.environ.get("LONGWAVE_KERNEL", "")) not in KERNELS:
+        allowed = ", ".join(KERNELS[1:-1])
+        advice = "Correct it, or: unset LONGWAVE_KERNEL"
+        raise ConfigError(f"LONGWAVE_KERNEL is {allowed} or {KERNELS[-1]}, got {path!r}. {advice}")

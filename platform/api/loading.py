@@ -167,10 +167,15 @@ class TrainedNetwork(nn.Module):
         """Return x as a tensor.
 
         Raises:
-            ValueError: It has another shape than the task's inputs, no sequences, or a token outside the vocabulary.
+            ValueError: It is no array, has another shape than the task's inputs, no sequences, or a token outside the
+                vocabulary.
         """
-        task, x = self.task, torch.as_tensor(given)
+        task = self.task
         kind = "tokens (B, T)" if task.tokens else f"numbers (B, T, {task.inputs})"
+        try:
+            x = torch.as_tensor(given)
+        except (TypeError, ValueError, RuntimeError):
+            raise ValueError(f"{task.name}: x must be {kind} and not empty, got {type(given).__name__}.") from None
         wrong = x.ndim != 2 or x.is_floating_point() if task.tokens else x.ndim != 3 or x.shape[-1] != task.inputs
         if wrong or 0 in x.shape:
             raise ValueError(f"{task.name}: x must be {kind} and not empty, got {x.dtype} {tuple(x.shape)}.")

@@ -13,6 +13,9 @@ from longwave.platform.boards.texts import estimate, listed, listed_of, median, 
 from longwave.platform.statistics.stats import Estimate
 from longwave.platform.statistics.verdict import ENOUGH
 
+TRUSTED_BY = "Rank one after longwave reproduce ROW --keep, or all with: longwave board --trust BUNDLE"
+"""What to do about untrusted rows."""
+
 
 @dataclass(frozen=True)
 class Leading:
@@ -59,7 +62,7 @@ class Leading:
     def sentence(self) -> str:
         """Whether the board separates models; then which row is best, by how much, and how certain that is."""
         if not self.leaders:
-            return "No row is ranked here yet: a rank takes two seeds."
+            return self.why or "No row is ranked here yet: a rank takes two seeds."
         names = [row.label for row in self.leaders]
         best = self.leaders[0]
         of_ranked = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
@@ -97,6 +100,9 @@ def answer(rows: Sequence[Row]) -> Leading:
     why = [separated.why] if separated.word == "separates" and separated.why else []
     if separated.word != "saturated" and any(row.loses_to for row in leaders[:1]):
         why.append(f"It loses to a trivial predictor, {leaders[0].loses_to}.")
+    current = [row for row in rows if row.current]
+    if current and all(row.untrusted for row in current):
+        why.append(f"No row is ranked here: all are imported and untrusted. {TRUSTED_BY}")
     if with_few_seeds:
         have = "has" if len(with_few_seeds) == 1 else "have"
         why.append(f"Provisional: {len(with_few_seeds)} of {len(ranked)} rows {have} fewer than {ENOUGH} seeds.")

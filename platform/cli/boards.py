@@ -15,6 +15,7 @@ from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model
 from longwave.platform.errors import ConfigError, NoStoreError, did_you_mean
 from longwave.platform.names import find_family, list_names
 from longwave.platform.paths import store_url
+from longwave.platform.plugins.known import plugins_by_name
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.budget import print_budgets
@@ -222,6 +223,6 @@ def check_task_names(store: Store, requested: Sequence[str]) -> None:
     if not requested and not trained:
         raise ConfigError("No retrainings are stored yet. Run a sweep with: longwave sweep run FILE")
     for name in set(requested) - set(trained):
-        if name not in (names := {*list_names(TASKS), *trained}):
+        if name not in (names := {*list_names(TASKS), *plugins_by_name("task"), *trained}):
             raise ConfigError(did_you_mean("task", name, names, "List all with: longwave tasks", trained))
         raise ConfigError(f"No retrainings of {name} are stored yet. Run a sweep with: longwave sweep run FILE")

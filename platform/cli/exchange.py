@@ -64,8 +64,9 @@ def submit_rows(
     with show_stages() as report:
         findings = audit(sealed, report=report)
     if _print_findings(findings):
-        steps = "Finish the sweeps with: longwave sweep resume NAME. Or leave out what has not finished, with --over."
-        typer.echo(f"longwave: No bundle was written. {steps}", err=True)
+        unfinished = any(f.severity == "reject" and f.check in ("plan", "identity") for f in findings)
+        steps = " Finish the sweeps with: longwave sweep resume NAME. Or leave out what has not finished, with --over."
+        typer.echo(f"longwave: No bundle was written.{steps * unfinished}", err=True)
         return 2
     bundle.write(sealed, file)
     rows, trials = len(sealed.content.rows), len(sealed.content.trials)

@@ -144,7 +144,7 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
         # Click's usage errors: a wrong option, a missing argument. Typer no longer exports their base class.
         if not hasattr(error, "format_message"):
             raise
-        message = error.format_message()
+        message = error.format_message().replace("Value error, ", "")  # Pydantic's
         if message.startswith("Usage:"):
             typer.echo(message)
             return 2

@@ -109,6 +109,8 @@ def export_weights(
 
     Example: longwave export 3f9c12ab --weights lem.safetensors
     """
+    if weights.suffix != ".safetensors":
+        raise ConfigError(f"--weights is a file NAME.safetensors, got {weights}. Rename it.")
     with Store(store_url(store), create=False) as open_store:
         trial, saved = find_weights(open_store, row, seed, storage)
     try:

@@ -26,7 +26,13 @@ from longwave.platform.sweeps.plan.range_edges import (
     widen_ranges,
 )
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.stored import missing_trials, read_searched, store_plan
+from longwave.platform.sweeps.plan.stored import (
+    missing_trials,
+    read_searched,
+    read_sweep_plan,
+    restore_plugins,
+    store_plan,
+)
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows, with_settings_of_studies
 from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_quickly, estimate_sweep
@@ -121,7 +127,9 @@ def plan_race(name: NameArgument, store: StoreOption = None) -> None:
         if searched.trials < 2:
             raise ConfigError(f"{name} has one trial a search, and a race takes two or more. Search again with more.")
         file = searched.model_copy(update={"name": f"{searched.name[:75]}-race", "race": Race()})
+        restore_plugins(cell.base for cell in read_sweep_plan(open_store, name).cells)
         missing = missing_trials(store_plan(resolve(file), open_store), open_store)
     of_search = sum(trial.phase == "search" for trial in missing)
-    typer.echo(f"{file.name}: planned; {len(missing)} trials to train, {of_search} of them in its search.")
+    first = f"{len(missing)} trials to train first, {of_search} of them in its search"
+    typer.echo(f"{file.name}: planned; {first}. The rest of the race and the retrainings follow.")
     typer.echo(f"Run it with: longwave sweep resume {file.name}")

@@ -47,8 +47,8 @@ def pack_results(
     }:
         return {}, "retrainings ended while they were read. Publish once more."
     if rejected := [finding.message for finding in audit(sealed) if finding.severity == "reject"]:
-        others = f" And {len(rejected) - 1} more: longwave submit FILE says all." if rejected[1:] else ""
-        return {}, rejected[0] + others
+        others = f" {len(rejected) - 1} more trials or sweeps have faults." if rejected[1:] else ""
+        return {}, f"{rejected[0].rstrip('.')}.{others}"
     earlier = zip(packed, bundle.read_together(packed), strict=True)
     reused = {path: file for path, file in earlier if _trial_hashes(file).items() <= sealed.hashes.items()}
     try:

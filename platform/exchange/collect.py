@@ -42,7 +42,9 @@ def collect(
     else:
         chosen = {t.config.id: t for t in store.retrainings(task)}
     if not chosen:
-        raise ConfigError(f"There is no row{f' of {task}' if task else ''} in the store. Make one: longwave sweep run")
+        raise ConfigError(
+            f"There is no row{f' of {task}' if task else ''} in the store. Make one with: longwave sweep run FILE"
+        )
     models = {(t.config.task, t.config.model) for t in chosen.values()}
     sweeps: dict[str, BundledSweep] = {}
     for name in [sweep] if sweep is not None else store.sweeps_of_rows({t.config.row for t in chosen.values()}):

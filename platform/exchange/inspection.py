@@ -32,6 +32,8 @@ LARGEST = 2**31
 """Upper bound of seeds, and of sizes in a recipe."""
 DAY = 86400.0
 """Allowed difference of clocks, in seconds."""
+LONGEST, MOST_JOULES = 365_000 * DAY, 1e18
+"""Seconds, a thousand years, and joules that no training takes."""
 CLOSE = 1e-4
 """Relative difference between a run and its curve that a repeated epoch can cause."""
 
@@ -145,8 +147,14 @@ def check_sizes(bundle: Bundle) -> Findings:
         seconds = entry.curve.seconds
         if min([run.seconds, *seconds]) < 0:
             yield "reject", f"{name} has a negative duration."
+        if max([run.seconds, *seconds]) > LONGEST:
+            yield "reject", f"{name} took {max([run.seconds, *seconds]):g} s, more than a thousand years."
         if (run.joules or 0) < 0:
             yield "reject", f"{name} has a negative energy."
+        if (run.joules or 0) > MOST_JOULES:
+            yield "reject", f"{name} took {run.joules:g} J, more than any training."
+        if not all(0 <= at < latest for at in entry.curve.at):
+            yield "reject", f"{name} has an epoch with an impossible time."
         if run.seconds < max(seconds, default=0.0) and run.status != "failed":
             yield "flag", f"{name} took {run.seconds:g} s, less than the epochs of its curve.", [entry.config.id]
         if not 0 < entry.ended.timestamp() < latest:
@@ -169,7 +177,8 @@ def check_curves(bundle: Bundle) -> Findings:
 
 
 def check_scores(bundle: Bundle) -> Findings:
-    """A run's best validation metric is that of its curve; only retrainings that ended ok have a test metric."""
+    """A run's best validation metric is that of its curve; only retrainings that ended ok have a test metric, and
+    measures, each once."""
     for entry in bundle.trials:
         config, run, metric = entry.config, entry.run, get_task(entry.config.task).metric
         name, by_epoch = f"trial {config.id}", dict(enumerate(entry.curve.valid, 1))
@@ -177,6 +186,13 @@ def check_scores(bundle: Bundle) -> Findings:
             yield "reject", f"{name} is a {config.phase} trial and has a test metric: the search saw test data."
         if config.phase == "retrain" and run.status == "ok" and run.test is None:
             yield "reject", f"{name} is a retraining that ended ok and has no test metric."
+        if run.measures and (config.phase != "retrain" or run.status != "ok"):
+            yield (
+                "reject",
+                f"{name} is a {config.phase} trial that ended {run.status} and has measures of the test data.",
+            )
+        if len({(m.key, m.x_name, m.x) for m in run.measures}) < len(run.measures):
+            yield "reject", f"{name} has a measure twice."
         if run.status == "stopped" and config.halving is None:
             yield "reject", f"{name} was stopped by successive halving, which its sweep does not have."
         highest = 100.0 if metric.unit == "%" else math.inf

@@ -89,6 +89,10 @@ def _check_baselines(bundle: Bundle, task: str, variant: str) -> Findings:
                 f"the predictor {name} of {board} scores {computed.trivial[name]:g} here, got {value:g}.",
                 trial_ids,
             )
+    for name in computed.trivial:
+        if lacking := [e for e in entries if name not in e.about.trivial]:
+            score = f"which scores {computed.trivial[name]:g} here"
+            yield "flag", f"the predictor {name} of {board}, {score}, is missing.", ids(lacking)
     for floor in sorted({e.about.floor for e in entries} - {computed.floor}):
         yield "flag", f"the least error of {board} is {computed.floor:g} here, got {floor:g}.", trial_ids
 

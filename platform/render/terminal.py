@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.style import Style
 from rich.table import Table
@@ -215,7 +214,9 @@ def _draw_table(
     )  # fmt: skip
     for k, column_width in zip(shown, widths, strict=True):
         side: Literal["left", "right"] = "right" if k in table.right else "left"
-        drawn.add_column(escape(table.columns[k]), justify=side, overflow="fold", width=column_width)
+        drawn.add_column(
+            Text(escape_invisible(redacted(table.columns[k]))), justify=side, overflow="fold", width=column_width
+        )
     for i, line in enumerate(table.lines):
         cells = [escape_invisible(redacted(line[k])) for k in shown]
         texts = [

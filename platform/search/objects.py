@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from types import NoneType
 from typing import Any
@@ -36,14 +36,17 @@ def import_optuna() -> Any:
     return optuna
 
 
-def make_sampler(name: str, arguments: Mapping[str, Any], seed: int | None = None) -> Any:
-    """Return the sampler ``optuna.samplers.NAME``, and each sampler among its arguments, with this seed.
+def make_sampler(
+    name: str, arguments: Mapping[str, Any], seed: int | None = None, short_names: Iterable[str] = ()
+) -> Any:
+    """Return the sampler ``optuna.samplers.NAME``, and each sampler among its arguments, with this seed. The message on
+    an unknown name suggests ``short_names`` as well.
 
     Raises:
         ConfigError: There is no such class or argument, an argument has another type, or a required package is not
             installed; the message names it.
     """
-    return _make("sampler", name, arguments, seed)
+    return _make("sampler", name, arguments, seed, short_names)
 
 
 def make_pruner(name: str, arguments: Mapping[str, Any]) -> Any:
@@ -74,12 +77,12 @@ def describe_object(instance: Any) -> tuple[str, dict[str, Any]]:
     return kind.__name__, arguments
 
 
-def _make(what: str, name: str, arguments: Mapping[str, Any], seed: int | None) -> Any:
+def _make(what: str, name: str, arguments: Mapping[str, Any], seed: int | None, short_names: Iterable[str] = ()) -> Any:
     import_optuna()
     ending = what.capitalize()
     classes = {n: kind for n, kind in _classes().items() if what not in ("sampler", "pruner") or n.endswith(ending)}
     if name not in classes:
-        raise ConfigError(did_you_mean(what, name, classes))
+        raise ConfigError(did_you_mean(what, name, [*classes, *short_names]))
     if name in OWN_HALVING:
         advice = "eta is its reduction_factor, first its min_resource"
         raise ConfigError(f"{name} is successive halving: use the table [halving] instead, where {advice}.")

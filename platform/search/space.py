@@ -228,7 +228,7 @@ def _count_points(d: Dimension) -> int:
 
 def _make_named(sampler: str, arguments: Mapping[str, Any], seed: int) -> Any:
     defaults = SAMPLERS[sampler].arguments if sampler in SAMPLERS else {}
-    return make_sampler(class_of(sampler), {**defaults, **arguments}, seed)
+    return make_sampler(class_of(sampler), {**defaults, **arguments}, seed, SAMPLERS)
 
 
 def _known_results(

@@ -37,7 +37,7 @@ def advice(models: int, seeds: int) -> str:
     gap = detectable(models, seeds)
     if gap is None:
         counted = f"{seeds} seed{'s' * (seeds > 1)}"
-        return f"With {counted} no difference between {models} models is detected; {enough} seeds detect {CLEAR:g} SD."
+        return f"With {counted} no difference between {models} rows is detected; {enough} seeds detect {CLEAR:g} SD."
     detected = f"With {seeds} seeds only differences of {gap:.1f} SD or more are detected ({100 * POWER:g} % power)"
     return f"{detected}." if seeds >= enough else f"{detected}; with {enough}, {CLEAR:g} SD."
 

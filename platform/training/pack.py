@@ -1,8 +1,9 @@
 """A pack: trials of equal shape that train together as one tensor program.
 
 A trial's result does not depend on its pack, up to rounding: each member has its own initial weights, data order,
-hyper-parameters, training parameters and moments, and no operation mixes members. It is equal to the bit where members
-share training parameters such as clip; where these differ, they are tensors, and first losses differ by up to 1e-7.
+hyper-parameters, training parameters and moments, and no operation mixes members. In packs of two or more whose members
+share training parameters such as clip, it is equal to the bit. Alone, products are rounded in another order, and where
+training parameters differ, they are tensors: first losses then differ by up to about 1e-7.
 """
 
 from __future__ import annotations

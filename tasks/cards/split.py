@@ -12,6 +12,8 @@ from longwave.tasks.cards.examples import Examples
 
 SPLITS = ("train", "valid", "test")
 OTHER_SPELLINGS = {"training": "train", "val": "valid", "validation": "valid", "dev": "valid", "testing": "test"}
+ROUNDING = 1e-9
+"""Tolerance of shares of examples, which are sums of floats."""
 Parts = dict[str, np.ndarray]
 """The indices of the examples of each of SPLITS, ascending."""
 
@@ -116,8 +118,8 @@ def _draw_groups(card: Card, examples: Examples, of: np.ndarray) -> tuple[list[n
 
 
 def _count_up_to(ends: np.ndarray, share: float) -> int:
-    """Return how many groups are drawn until a share is reached, at least one."""
-    return int(np.searchsorted(ends, share, side="left")) + 1
+    """Return how many groups are drawn until a share is reached, at least one; 0.1 + 0.2 is reached by 0.3."""
+    return int(np.searchsorted(ends, share - ROUNDING, side="left")) + 1
 
 
 def _split_at_random(card: Card, examples: Examples, of: np.ndarray, valid: float, test: float) -> Parts:

@@ -44,6 +44,11 @@ def test_whatever_a_password_is_made_of_it_is_not_in_the_text(
         f"host=h password={CANARY} user=u", f"host=h password='a \\' {CANARY}' user=u", f"password = {CANARY}",
         f"https://h/x?token={CANARY}&y=1", f"https://h/x?a=1&API_KEY={CANARY}", f"sslpassword={CANARY}",
         f"{{'password': 'a {CANARY}'}}", f'{{"access_token": "{CANARY}"}}', f"Authorization: Bearer {CANARY}",
+        f"https://acc.blob.core.windows.net/c?sv=2020&sig={CANARY}%3D&se=2030", f"a;AccountKey={CANARY}=",
+        f"?SharedAccessSignature={CANARY}", f"PGPASSWORD={CANARY} psql", f"postgresql://h/db?user=u&pass={CANARY}",
+        f"https://h?auth={CANARY}", f"wandb.ai/authorize?key={CANARY}", f"password: {CANARY}", f"pwd: 'a {CANARY}'",
+        f"X-Api-Key: {CANARY}", f"Authorization: Token {CANARY}", f"Authorization: {CANARY}", f"--password {CANARY}",
+        f"--api-key '{CANARY}'", f"private_key={CANARY}", f"secretkey={CANARY}", f"dbPassword={CANARY}",
         f"postgresql://h/db?user=u&password=a {CANARY}", f"a://u:p@h b://u:{CANARY}@h2", f"https://u:1/{CANARY} x@h/",
     ],
 )  # fmt: skip
@@ -57,6 +62,7 @@ def test_other_ways_to_write_a_secret_are_known(text: str) -> None:
         "http://127.0.0.1:5000: connection refused", "sqlite:////tmp/x.db has no sweep tiny@1a2b3c4d", "a 50 % b = 3",
         "No sweep 'tiny@1a2b3c4d'. Known: b.", "https://zenodo.org/record/1/files/a.ts (HTTP 404). Try again.",
         "A store is sqlite:///file.db or postgresql://..., got 'x'.", "tokens = 50, inputs: 10", "http://[::1]:80/x",
+        "Unexpected token: <", "signature: (x, y)", "the key = 3 of pass = 2", "--store URL --key 1",
     ],
 )  # fmt: skip
 def test_text_without_a_secret_stays_as_it_is(text: str) -> None:
@@ -92,7 +98,10 @@ signature = inspect.signature(step)
 y = x[:, 0]@w  # a basic matrix product, see https://example.org/a
 password = "a {CANARY}", API_KEY='{CANARY}'
 url = f"postgresql://bob:{CANARY}@host/db", "https://h/x?token={CANARY}&y=1", {{"secret": "{CANARY}"}}
-empty = password == "", secret=""
+empty = password == "", secret="", password: str = "", key="dt", monkey["key"] = "lem"
+os.environ["DB_PASSWORD"] = "{CANARY}"; os.environ['WANDB_API_KEY']='{CANARY}'; dbPassword = "{CANARY}"
+password: str = "{CANARY}", secret: Final[str | None] = f"{CANARY}", PASSWORD = b"{CANARY}"
+password = \"""{CANARY}\""", headers = {{"Authorization": "{CANARY}"}}
 '''
     clean = code.replace(f"a {CANARY}", "***").replace(f"bob:{CANARY}", "***").replace(CANARY, "***")
     assert redact_code(code) == redact_code(clean) == clean

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from tree import ROOT
 
+from longwave.models.kernels.dispatch import PATHS
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.variables import SECONDS, read_seconds
+from longwave.platform.variables import KERNELS, SECONDS, read_seconds
 
 WRONG = {"LONGWAVE_LEASE_SECONDS": ("0", "-1", "soon", "nan", "inf"), "LONGWAVE_STORE_WAIT": ("-1", "soon", "nan")}
 WRONG["LONGWAVE_CHECKPOINT_SECONDS"] = WRONG["LONGWAVE_STORE_WAIT"]
@@ -36,6 +38,27 @@ def test_a_number_is_read_and_one_that_is_not_set_is_the_default(monkeypatch: py
     with pytest.raises(ConfigError, match="^LONGWAVE_LEASE_SECONDS is a number of seconds, more than 0, got '0'"):
         monkeypatch.setenv("LONGWAVE_LEASE_SECONDS", "0")
         read_seconds("LONGWAVE_LEASE_SECONDS")
+
+
+def test_an_unknown_kernel_path_ends_every_command_in_one_line_and_known_ones_are_those_of_the_kernels(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ("", *PATHS) == KERNELS
+    monkeypatch.setenv("LONGWAVE_KERNEL", "foo")
+    assert main(["models"]) == 2
+    line = "LONGWAVE_KERNEL is reference, cpu or triton, got 'foo'. Correct it, or: unset LONGWAVE_KERNEL"
+    assert capsys.readouterr() == ("", f"longwave: {line}\n")
+
+
+def test_a_data_folder_that_is_a_file_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path / "file"))
+    assert main(["board"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert err.startswith(f"longwave: LONGWAVE_HOME must name a folder, got the file {tmp_path / 'file'}.")
 
 
 def test_no_other_code_reads_a_number_from_the_environment() -> None:

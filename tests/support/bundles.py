@@ -156,6 +156,25 @@ def a_weaker_baseline(changed: Content) -> None:
         entry["about"]["trivial"]["mean"] *= 2
 
 
+def without_a_baseline(changed: Content) -> None:
+    for entry in changed["trials"]:
+        del entry["about"]["trivial"]["mean"]
+
+
+def measures_in_the_search(changed: Content) -> None:
+    measure = {"key": "a", "unit": "1", "value": 1.0, "x_name": "", "x": 0.0}
+    of(changed, phase="search")[0]["run"]["measures"] = [measure]
+
+
+def a_measure_twice(changed: Content) -> None:
+    measure = {"key": "a", "unit": "1", "value": 1.0, "x_name": "", "x": 0.0}
+    of(changed)[0]["run"]["measures"] = [measure, {**measure, "value": 2.0}]
+
+
+def an_epoch_of_the_far_future(changed: Content) -> None:
+    of(changed)[0]["points"][0]["at"] = 1e308
+
+
 def no_commit(changed: Content) -> None:
     for facts in changed["environments"].values():
         facts.pop("commit", None)
@@ -253,6 +272,16 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (a_baseline_of_ones_own, "reject", r"explained: trial \w+ has a description that no task or model gives"),
     (another_version, "flag", r"versions: trial \w+ has the versions of task, model and training rules 2, 7, 1; here"),
     (a_weaker_baseline, "flag", r"data: the predictor mean of adding N=20 scores [\d.]+ here, got"),
+    (without_a_baseline, "flag", r"data: the predictor mean of adding N=20, which scores [\d.]+ here, is missing"),
+    (
+        measures_in_the_search,
+        "reject",
+        r"scores: trial \w+ is a search trial that ended ok and has measures of the test",
+    ),
+    (a_measure_twice, "reject", r"scores: trial \w+ has a measure twice"),
+    (an_epoch_of_the_far_future, "reject", r"sizes: trial \w+ has an epoch with an impossible time"),
+    (run(seconds=1.7e308), "reject", r"sizes: trial \w+ took 1.7e\+308 s, more than a thousand years"),
+    (run(joules=1.7e308), "reject", r"sizes: trial \w+ took 1.7e\+308 J, more than any training"),
     (no_commit, "flag", r"provenance: trial \w+ does not say its commit"),
     (no_kernel, "flag", r"provenance: trial \w+ does not say its kernel"),
     (no_patch, "reject", r"identity: environment \w+ names the patch ffffffffffffffff that is missing"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.paths import home
+from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Point
 from longwave.platform.sweeps.trackers.tracker import (
     LoggedTrial,
@@ -68,7 +69,8 @@ class WandbTracker(Tracker):
 
     def end_cell(self, cell: TrackedCell) -> None:
         """Write mean, std and median of its retrainings, as a separate run."""
-        part, summary = f"cell-{cell.number}", LoggedTrial(len(cell.retrained), cell.verdict)
+        content = digest([sorted(map(repr, cell.measures.items())), cell.verdict])
+        part, summary = f"cell-{cell.number}", LoggedTrial(len(cell.retrained), content)
         if self.noted.get(part) == summary:
             return
         config = cell.retrained[0].shared_params if cell.retrained else {}

@@ -128,9 +128,10 @@ def test_a_stream_read_step_by_step_gives_what_the_whole_sequence_gives(url: str
         (torch.zeros(3, 0, 2), "must be numbers .* and not empty"),
         (torch.zeros(3, 4, 1), r"got torch.float32 \(3, 4, 1\)"),
         (torch.zeros(0, 4, 2), r"got torch.float32 \(0, 4, 2\)"),
+        ("a", r"adding: x must be numbers \(B, T, 2\) and not empty, got str"),
     ],
 )
-def test_inputs_of_another_shape_are_refused(x: torch.Tensor, message: str, url: str, storage: str, row: Any) -> None:
+def test_inputs_of_another_shape_are_refused(x: Any, message: str, url: str, storage: str, row: Any) -> None:
     network = lw.load(row[0].config.id, store=url, storage=storage, check=False)
     for read in (network, network.predict):
         with pytest.raises(ValueError, match=message):
@@ -222,6 +223,8 @@ def test_a_row_without_weights_gets_them_by_the_command_that_the_error_names(
 ) -> None:
     monkeypatch.setenv("LONGWAVE_STORE", plain := swept(tmp_path / "plain.db", tmp_path, **ADDING))
     name, file = row[0].config.row[:12], tmp_path / "lem.safetensors"
+    assert main(["export", name, "--weights", str(tmp_path / "lem.pt")]) == 2
+    assert "--weights is a file NAME.safetensors, got " in capsys.readouterr().err
     assert main(["export", name, "--weights", str(file)]) == 2
     refused = capsys.readouterr()
     assert (refused.out, refused.err.count("\n"), file.exists()) == ("", 1, False)

@@ -336,7 +336,7 @@ def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: 
     assert "2.00 [1.00, 3.00]" in output and "the range that pairwise tests at 5 % allow" in output
     render_board.print_boards(two_rows, EVERYBODY, Format.table, render_board.BoardOptions(notes=True))
     output = " ".join(capsys.readouterr().out.split())
-    assert advice(2, 2) in output and "no difference between 2 models is detected" in output
+    assert advice(2, 2) in output and "no difference between 2 rows is detected" in output
 
 
 def test_a_board_says_what_the_middle_of_its_numbers_of_seeds_can_rank(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from longwave.platform.boards import trust
+from longwave.platform.boards.answer import answer
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.compare import compare
 from longwave.platform.boards.overview import overview
@@ -53,6 +54,12 @@ def test_an_imported_row_is_shown_without_a_rank_and_behind_all_that_was_trained
     assert last.verification == f"untrusted, of {A[:12]}, schema-checked"
     assert [(r.rank_low, r.rank_high) for r in board[:2]] == [(1, 1), (2, 2)]
     assert rows(HERE, []) == board[:2], "an untrusted row moved a rank"
+
+
+def test_a_board_of_untrusted_rows_alone_says_why_none_is_ranked_and_what_to_do() -> None:
+    sentence = answer(rows([came("ours", [0.1, 0.11, 0.12], 3)], [])).sentence
+    assert sentence.startswith("No row is ranked here: all are imported and untrusted.")
+    assert "longwave reproduce ROW --keep" in sentence and "--trust" in sentence
 
 
 def test_an_untrusted_row_is_compared_and_leads_no_overview() -> None:

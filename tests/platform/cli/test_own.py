@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from card_files import LONG, csv, long_table, written
+from tracked import fill
 
 from longwave.platform.cli.main import main
 from longwave.platform.plugins.known import forget_plugins
 from longwave.platform.registry import get_task
+from longwave.platform.storage.store import Store
 
 ROWS = long_table()
 
@@ -52,6 +54,11 @@ def test_a_card_that_is_added_is_a_task_and_once_more_changes_nothing(
     [listed] = [t for t in json.loads(say(capsys, "tasks", "--format", "json")) if t["name"] == "my-toy"]
     assert listed["family"] == "your own data" and listed["missing"] == []
     assert "my-toy" in say(capsys, "data", "list")
+    with Store(f"sqlite:///{home / 'longwave.db'}") as store:
+        fill(store, trials=2, epochs=1)
+    assert refused(capsys, "board", "my-toy") == (
+        "longwave: No retrainings of my-toy are stored yet. Run a sweep with: longwave sweep run FILE\n"
+    )
 
 
 def test_the_place_of_ones_own_data_is_the_folder_of_its_files(

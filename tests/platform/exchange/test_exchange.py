@@ -255,6 +255,7 @@ def test_what_import_would_reject_is_not_written(
     assert "reject: plan: row" in capsys.readouterr().err and not (tmp_path / "out.json.xz").exists()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "changes",
     [

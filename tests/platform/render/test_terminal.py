@@ -40,6 +40,11 @@ def test_no_text_becomes_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "cell.cpp:100: error :smile:\n"
 
 
+def test_a_heading_with_brackets_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.print_table(["Leaky [my-leaky 1a2b]", "b"], [["1", "2"]])
+    assert "Leaky [my-leaky 1a2b]" in capsys.readouterr().out
+
+
 def test_what_is_waited_for_may_be_called_anything() -> None:
     with terminal.show_waiting("Reading [/a].toml") as say:
         say("Checking [bold]")

@@ -38,8 +38,8 @@ def test_the_power_is_within_a_tenth_of_the_simulated_one(effect: float) -> None
 def test_a_board_is_told_what_its_seeds_find_and_how_many_find_more() -> None:
     assert advice(8, 5) == ("With 5 seeds only differences of 3.6 SD or more are detected (80 % power); with 7, 3 SD.")
     assert advice(8, 10) == ("With 10 seeds only differences of 2.2 SD or more are detected (80 % power).")
-    assert advice(4, 3) == "With 3 seeds no difference between 4 models is detected; 5 seeds detect 3 SD."
-    assert advice(2, 1) == "With 1 seed no difference between 2 models is detected; 4 seeds detect 3 SD."
+    assert advice(4, 3) == "With 3 seeds no difference between 4 rows is detected; 5 seeds detect 3 SD."
+    assert advice(2, 1) == "With 1 seed no difference between 2 rows is detected; 4 seeds detect 3 SD."
     assert advice(1, 5) == advice(0, 5) == ""
 
 

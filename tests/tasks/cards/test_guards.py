@@ -66,6 +66,17 @@ def test_every_example_is_in_one_split_and_groups_and_times_are_kept(
             assert abs(mine[2] - test * sum(mine)) <= 1 and abs(mine[1] - valid * sum(mine)) <= 1
 
 
+@pytest.mark.parametrize(
+    ("test", "valid", "counts"), [(0.1, 0.2, (14, 4, 2)), (0.2, 0.1, (14, 2, 4)), (0.05, 0.1, (17, 2, 1))]
+)
+def test_shares_whose_sum_is_not_exact_draw_no_group_too_many(
+    test: float, valid: float, counts: tuple[int, int, int]
+) -> None:
+    card = card_of(split={"by": "group", "valid": valid, "test": test}, group="who")
+    splits = split_examples(card, examples(20, 2, 20), "toy")
+    assert tuple(len(splits[name]) for name in SPLITS) == counts
+
+
 def test_a_split_is_the_same_for_the_same_seed_alone() -> None:
     some = examples(40, 2, 5)
     one, other, third = (split_examples(card_of(split={"seed": seed}), some, "toy") for seed in (3, 3, 4))

@@ -314,6 +314,7 @@ BAD = {
         r"rounds: only a sampler that learns, such as tpe, .* got sampler 'random'",
     ),
     "an unknown sampler": ({"sampler": "grid"}, r"sampler: No sampler 'grid'. .*\bGridSampler"),
+    "a short name of a sampler with a typing error": ({"sampler": "tpee"}, r"No sampler 'tpee'. Did you mean tpe\?"),
     "an argument that a sampler has not": (
         {"sampler": "CmaEsSampler", "sampler_arguments": {"popsiz": 8}, "rounds": 2},
         r"sampler: No argument of CmaEsSampler 'popsiz'. Did you mean popsize",

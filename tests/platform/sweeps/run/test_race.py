@@ -104,7 +104,10 @@ def test_an_old_search_is_raced_without_training_any_of_it_again(
     run(with_race(rule=1, race=None), store, tmp_path)
     before = {t.config.id: t for t in store.trials("tiny")}
     assert main(["sweep", "race", "tiny", "--store", store.url]) == 0
-    assert "tiny-race: planned; 4 trials to train, 0 of them in its search." in capsys.readouterr().out
+    assert (
+        "tiny-race: planned; 4 trials to train first, 0 of them in its search. The rest of the race"
+        in capsys.readouterr().out
+    )
     assert main(["sweep", "resume", "tiny-race", "--here", "--store", store.url, "--storage", str(tmp_path)]) == 0
     after = {t.config.id: t for t in store.trials("tiny-race")}
     assert {i for i, t in after.items() if t.config.phase == "search"} <= before.keys()

@@ -105,6 +105,18 @@ def test_a_failed_trial_that_is_tried_again_and_ends_well_loses_its_reason(
     assert (again.summary["status"], again.summary["reason"]) == ("ok", "")
 
 
+def test_a_failed_retraining_that_is_tried_again_and_ends_well_changes_the_mean_of_its_cell(
+    store: Store, tmp_path: Path, begun: list[FakeRun]
+) -> None:
+    [config, _] = fill(store, 2, 4)
+    record_failure(store, config, "out of memory")
+    send_sweep(store, "filled", tmp_path, WANDB)
+    attempt(store, config, 2, 0, 4, 0.0, over=True)
+    send_sweep(store, "filled", tmp_path, WANDB)
+    first, second = [run.summary for run in begun if run.options["job_type"] == "cell"]
+    assert "test/mse_std" not in first and "test/mse_std" in second
+
+
 def test_a_failed_trial_that_is_tried_again_under_the_same_driver_loses_its_reason_too(
     store: Store, tmp_path: Path, begun: list[FakeRun]
 ) -> None:

@@ -46,19 +46,19 @@ def check_is_file(path: Path, what: str = "") -> int:
 
 
 def home() -> Path:
-    """Return the data folder: ``LONGWAVE_HOME``, else the user data folder of the system.
-
-    Raises:
-        ConfigError: ``LONGWAVE_HOME`` names a file.
-    """
+    """Return the data folder: ``LONGWAVE_HOME``, else the user data folder of the system."""
     folder = os.environ.get("LONGWAVE_HOME")
     if folder:
-        if (named := Path(folder).absolute()).is_file():
-            raise ConfigError(f"LONGWAVE_HOME must name a folder, got the file {named}. Name its folder instead.")
-        return named
+        return Path(folder).absolute()
     from platformdirs import user_data_path
 
     return user_data_path("longwave")
+
+
+def check_home() -> None:
+    """Raise ConfigError if ``LONGWAVE_HOME`` names a file."""
+    if os.environ.get("LONGWAVE_HOME") and (folder := home()).is_file():
+        raise ConfigError(f"LONGWAVE_HOME must name a folder, got the file {folder}. Name its folder instead.")
 
 
 def store_url(url: str | None) -> str:

@@ -56,9 +56,8 @@ def describe_selection(
     if row not in logs or len(logs) < 2:
         return Selection(score, optimism)
     trainings = Counter(c.row for c in candidates if c.phase == "race")
-    others = {
-        name: values for name, values in logs.items() if name != row and trainings[name] == max(trainings.values())
-    }
+    most = max(trainings.values())
+    others = {name: values for name, values in logs.items() if name != row and trainings[name] == most}
     if not others:
         return Selection(score, optimism)
 

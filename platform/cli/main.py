@@ -16,6 +16,7 @@ import typer
 from longwave.platform.cli.app import CommandGroup, LazyCommand
 from longwave.platform.cli.commands import COMMANDS, DEFAULTS, GROUPS
 from longwave.platform.errors import ConfigError, Interrupted, LongwaveError, StoreUnavailable
+from longwave.platform.paths import check_home
 from longwave.platform.redaction import redacted
 from longwave.platform.render.harmless import one_line
 from longwave.platform.variables import check_variables
@@ -122,6 +123,7 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
         arguments = sys.argv[1:] if arguments is None else arguments
         _check_arguments(arguments)
         check_variables()
+        check_home()
         name = None if command else "longwave"
         result: Any = (command or app)(_plugins_first(arguments), prog_name=name, standalone_mode=False)
         if result == INTERRUPTED:

@@ -250,5 +250,5 @@ def test_results_that_import_would_reject_are_left_out(swept: str, tmp_path: Pat
     lines: list[str] = []
     publish(tmp_path / "one", store, "Ours", "c", report=lines.append)
     [line] = lines
-    assert line.startswith(f"Without {FOLDER}: trial ") and line.endswith(" longwave submit FILE says all.")
+    assert line.startswith(f"Without {FOLDER}: trial ") and line.endswith(" more trials or sweeps have faults.")
     assert find_results(tmp_path / "one") == []

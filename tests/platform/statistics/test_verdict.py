@@ -261,6 +261,13 @@ def test_undecided_names_the_least_number_of_seeds_that_decides(ours: list[float
         assert actual.why == f"{actual.more} of our seeds would settle it."
 
 
+def test_fewer_seeds_that_would_show_a_difference_are_named_before_more_that_would_show_agreement() -> None:
+    printed = Printed(1.0, "mean", 0.1, 100)
+    ours = [math.exp(gap) for gap in (0.09, 0.19, 0.29)]
+    actual = verdict(ours, printed, ERROR)
+    assert (actual.word, actual.more, actual.why) == ("undecided", 4, "4 of our seeds would settle it.")
+
+
 def test_rounding_works_against_every_word() -> None:
     for ours, printed in ((seeds(1.0, 0.05), RUN), (seeds(1.0, 0.05), UNLABELLED), (seeds(1.4, 0.1), RUN)):
         assert verdict(ours, replace(printed, rounding=0.01), ERROR).word == verdict(ours, printed, ERROR).word

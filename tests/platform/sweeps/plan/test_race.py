@@ -107,6 +107,8 @@ def test_a_failed_training_says_nothing_of_its_setting_and_a_setting_without_ano
     assert choose_by_race(LOSS, [a, b], race, ends) == a
     ends |= {config.id: ended(config, None, "failed") for config in of_a}
     assert choose_by_race(LOSS, [a, b], race, ends) == b
+    ends |= {config.id: ended(config, None, "diverged") for config in race if config.row == b.row}
+    assert choose_by_race(LOSS, [a, b], race, ends) == b, "also if all of the other one's diverged"
 
 
 def test_finalists_are_the_settings_that_halving_let_go_farthest_each_once_and_without_those_that_diverged() -> None:

@@ -14,6 +14,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,10 +132,11 @@ def test_workers_killed_in_the_middle_of_a_sweep_lose_nothing(store: Store, tmp_
             time.sleep(0.2)
             if _points(store) < 10 + 60 * len(killed):
                 continue
-            mine = psutil.Process().children(recursive=True)
-            for process in [p for p in mine if "ray::ImplicitFunc" in " ".join(p.cmdline())][:1]:
-                process.kill()
-                killed.append(process.pid)
+            with suppress(psutil.NoSuchProcess):  # another process has just ended: look again
+                mine = psutil.Process().children(recursive=True)
+                for process in [p for p in mine if "ray::ImplicitFunc" in " ".join(p.cmdline())][:1]:
+                    process.kill()
+                    killed.append(process.pid)
 
     killer = threading.Thread(target=kill_two_busy_workers, daemon=True)
     killer.start()

@@ -32,8 +32,8 @@ USER = re.compile(r"(?<![^@:/])[^@:/]*+:(?!/*\*\*\*@)")
 VALUE = r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.|'')*+'?|(?!\*\*\*)[^&]*?(?=&|(?<!\s)\s++[\w.-]++\s*+=|$))"""
 PARAMETER = re.compile(rf"((?:{KEYS})\s*+=\s*)({VALUE})", re.IGNORECASE | re.DOTALL)
 """Matches ``password=...`` in a query or a libpq string; an unquoted value ends at & or before the next key."""
-QUERY = re.compile(r"""([?&](?:pass|sig|auth|key)=)(?!\*\*\*)[^&\s"'`]++""", re.IGNORECASE)
-"""Matches names that are secret in a query alone."""
+QUERY = re.compile(rf"""([?&](?:{KEYS}|pass|sig|auth|key)=)(?!\*\*\*)[^&\s"'`]++""", re.IGNORECASE)
+"""Matches secrets in a query, in texts and in code; the last four names are secret there alone."""
 TEXT = r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)"""
 LABEL = re.compile(
     rf"""((?:{WORDS}):[ \t]++|--[\w-]*?(?:{KEYS})[ \t]++|\bauthorization:[ \t]++(?:(?:basic|bearer|token)[ \t]++)?)"""
@@ -50,7 +50,7 @@ IN_CODE = (
         rf"""((?:{KEYS})["']?\]?(?:\s*+:[\w.\[\]|, ]{{1,60}}?)?\s*+=\s*+[bfru]{{0,2}})(?!["']+\*\*\*["']){QUOTED}""",
         re.IGNORECASE,
     ),
-    re.compile(rf"""([?&](?:{KEYS}|pass|sig|auth|key)=)(?!\*\*\*)[^&\s"'`]+""", re.IGNORECASE),
+    QUERY,
 )
 """Match secrets in a line of code, but not ``token = next(tokens)`` or ``x[:, 0]@w``."""
 KEY = re.compile(rf"[\w-]*(?:{KEYS})", re.IGNORECASE)

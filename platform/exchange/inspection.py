@@ -147,8 +147,8 @@ def check_sizes(bundle: Bundle) -> Findings:
         seconds = entry.curve.seconds
         if min([run.seconds, *seconds]) < 0:
             yield "reject", f"{name} has a negative duration."
-        if max([run.seconds, *seconds]) > LONGEST:
-            yield "reject", f"{name} took {max([run.seconds, *seconds]):g} s, more than a thousand years."
+        if (longest := max([run.seconds, *seconds])) > LONGEST:
+            yield "reject", f"{name} took {longest:g} s, more than a thousand years."
         if (run.joules or 0) < 0:
             yield "reject", f"{name} has a negative energy."
         if (run.joules or 0) > MOST_JOULES:

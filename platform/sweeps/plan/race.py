@@ -67,14 +67,14 @@ def list_finalists(scale: Scale, search: Sequence[TrialConfig], ends: Ends) -> l
     Among equally long trainings the better validation score comes first, then fewer parameters, then the smaller id.
     """
 
-    def order(config: TrialConfig) -> tuple[float, float, int, str]:
+    def rank_in_search(config: TrialConfig) -> tuple[float, float, int, str]:
         run = ends[config.id]
         reached = math.inf if run.status == "ok" else run.epochs
         return (-reached, scale.error(run.valid), run.parameters or 0, config.id)
 
     ended = [config for config in search if ends[config.id].status in ("ok", "stopped")]
     finalists: dict[str, TrialConfig] = {}
-    for config in sorted((c for c in ended if ends[c.id].valid is not None), key=order):
+    for config in sorted((c for c in ended if ends[c.id].valid is not None), key=rank_in_search):
         finalists.setdefault(config.row, config)
     return list(finalists.values())
 
@@ -84,13 +84,13 @@ def _order_by_race(
 ) -> list[TrialConfig]:
     """Return finalists by their trainings in the race so far, the best first."""
 
-    def order(config: TrialConfig) -> tuple[bool, int, float, int, str]:
+    def rank_in_race(config: TrialConfig) -> tuple[bool, int, float, int, str]:
         runs = [run for trial in raced if trial.row == config.row and (run := ends[trial.id]).status != "failed"]
         scores = [run.valid for run in runs if run.status == "ok" and run.valid is not None]
         error = scale.mean_log_error(scores)
         return (not runs, len(runs) - len(scores), error, ends[config.id].parameters or 0, config.id)
 
-    return sorted(finalists, key=order)
+    return sorted(finalists, key=rank_in_race)
 
 
 def _start(config: TrialConfig, seed: int) -> TrialConfig:

@@ -131,5 +131,6 @@ def plan_race(name: NameArgument, store: StoreOption = None) -> None:
         missing = missing_trials(store_plan(resolve(file), open_store), open_store)
     of_search = sum(trial.phase == "search" for trial in missing)
     first = f"{len(missing)} trials to train first, {of_search} of them in its search"
-    typer.echo(f"{file.name}: planned; {first}. The rest of the race and the retrainings follow.")
+    following = " The rest of the race and the retrainings follow." if missing else ""
+    typer.echo(f"{file.name}: planned; {first}.{following}")
     typer.echo(f"Run it with: longwave sweep resume {file.name}")

@@ -222,7 +222,7 @@ def test_wrong_words_are_one_line_that_says_where_to_look(capsys: pytest.Capture
     assert "Missing argument 'file'" in failed(capsys, "sweep", "plan")
     assert "Invalid value for '--seed'" in failed(capsys, "reproduce", "3f9c", "--seed", "-1")
     assert "No such command 'bord'. Did you mean 'board', 'dashboard'? Try: longwave --help" in failed(capsys, "bord")
-    assert "'yaml' is not one of" in failed(capsys, "board", "--format", "yaml")
+    assert "'--format': 'yaml' is not one of" in failed(capsys, "board", "--format", "yaml")
     assert "No model 'lme'. Did you mean lem" in failed(capsys, "models", "lme")
     assert "No task 'digit'. Did you mean digits" in failed(capsys, "tasks", "digit")
 

@@ -75,6 +75,16 @@ def test_what_is_planned_goes_on_without_its_files(planned: Store, file: Path, h
     assert train(planned, here) == {"my-leaky": 4, "gru": 4}
 
 
+def test_a_race_is_planned_with_the_plugins_of_its_search_without_their_files(
+    planned: Store, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(file.parent / "parts")
+    assert main(["sweep", "race", "own", "--store", planned.url]) == 0
+    assert capsys.readouterr().out.startswith(
+        "own-race: planned; 4 trials to train first, 4 of them in its search. The"
+    )
+
+
 def test_what_is_planned_goes_on_as_it_was_though_its_file_is_another_now(
     planned: Store, file: Path, here: Workers
 ) -> None:

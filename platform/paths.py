@@ -56,8 +56,8 @@ def home() -> Path:
 
 
 def check_home() -> None:
-    """Raise ConfigError if ``LONGWAVE_HOME`` names a file."""
-    if os.environ.get("LONGWAVE_HOME") and (folder := home()).is_file():
+    """Raise ConfigError if ``LONGWAVE_HOME`` names a file; a folder that this user may not enter passes."""
+    if os.environ.get("LONGWAVE_HOME") and os.path.isfile(folder := home()):  # Path.is_file raises on such a folder
         raise ConfigError(f"LONGWAVE_HOME must name a folder, got the file {folder}. Name its folder instead.")
 
 

@@ -9,6 +9,7 @@ LongwaveError
   Interrupted       a sweep was stopped cleanly by a signal
 
 The command line prints each as one line and exits with status 2, or with 128 plus the signal's number after a signal.
+A sweep all of whose trials failed ends with status 1.
 """
 
 from __future__ import annotations
@@ -72,12 +73,12 @@ class Interrupted(LongwaveError):
 
     Args:
         number: Number of the signal.
-        sweep: Name of the sweep.
+        command: What resumes it.
     """
 
-    def __init__(self, number: int, sweep: str) -> None:
+    def __init__(self, number: int, command: str) -> None:
         name = signal.Signals(number).name
-        super().__init__(f"{name}: finished trials are kept. Resume the sweep with: longwave sweep resume {sweep}")
+        super().__init__(f"{name}: finished trials are kept. Resume the sweep with: {command}")
         self.status = 128 + number
 
 

@@ -74,6 +74,13 @@ def store_url(url: str | None) -> str:
     return f"{head}:///{Path(file).expanduser().absolute()}" if head == "sqlite" and file else url
 
 
+def store_option(url: str) -> str:
+    """Return the option that an advised command needs for the store at ``url``: empty for the default store. A password
+    in it is left out.
+    """
+    return "" if url == store_url(None) else f" --store {redacted(url)}"
+
+
 def sweep_storage(place: str | None, sweep: str) -> AnyPath:
     """Return the folder of a sweep's checkpoints: in ``place``, a folder or a URL, if given, else in the data folder.
 

@@ -165,7 +165,7 @@ def draw_commands(status: SweepStatus) -> None:
     if verbs:
         bar = st.container(horizontal=True)
         for verb in verbs:
-            bar.code(f"longwave sweep {verb} {status.name}", language=None, width="content")
+            bar.code(status.command(verb), language=None, width="content")
 
 
 page_frame.draw_page("Sweep", draw, REDRAW_SECONDS)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from longwave import files as files
     from longwave import models as models
     from longwave import platform as platform
+    from longwave import rules as rules
     from longwave import tasks as tasks
     from longwave.platform.api.boards import board as board
     from longwave.platform.api.boards import compare as compare
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-PARTS = ("dashboard", "files", "models", "platform", "tasks")
+PARTS = ("dashboard", "files", "models", "platform", "rules", "tasks")
 FUNCTIONS = {
     "board": "boards",
     "check": "checking",

@@ -18,7 +18,7 @@ from longwave.platform.exchange import bundle
 from longwave.platform.exchange.finding import find_conflicts
 from longwave.platform.exchange.parts import join
 from longwave.platform.exchange.shipped import are_shipped, list_trials
-from longwave.platform.paths import check_is_file, store_url
+from longwave.platform.paths import check_is_file, store_option, store_url
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.stages import show_stages
 from longwave.platform.render.terminal import print_line
@@ -163,7 +163,9 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
     untrusted = [file for file in bundles if file.content.rows and file.name not in shipped()]
     if new_count and untrusted:
         names = " ".join(f"--trust {file.name[:12]}" for file in untrusted)
-        print_line(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
+        print_line(
+            f"They are untrusted: ranked after longwave reproduce ROW --keep{store_option(url)}, or with {names}."
+        )
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from longwave.platform.cli.names import NameArgument
 from longwave.platform.cli.options import FileArgument, RunOptions, takes_options
-from longwave.platform.paths import store_url
+from longwave.platform.paths import store_option, store_url
 from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.run.executor import running_workers
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 @takes_options
-def run_sweep(file: FileArgument, options: RunOptions) -> None:
+def run_sweep(file: FileArgument, options: RunOptions) -> int:
     """Run a sweep: search, retrain the winners, store everything. Run again, it trains only what is missing.
 
     Example: longwave sweep run infra/sweeps/demo.toml --workers 2
     """
-    _train_file(file, options)
+    return _train_file(file, options)
 
 
 @takes_options
@@ -50,7 +50,7 @@ def run_demo(options: RunOptions) -> None:
     show_boards(["adding"], store=options.store)
 
 
-def _train_file(file: Path, options: RunOptions) -> None:
+def _train_file(file: Path, options: RunOptions) -> int:
     checked, trackers = with_kept_weights(read_sweep(file), options.keep_weights), options.trackers()
     workers, numbers = options.workers_of(checked.name), DriverMetrics(checked.name)
     with numbers.served(options.metrics), running_workers(workers), tracking(trackers):
@@ -65,11 +65,11 @@ def _train_file(file: Path, options: RunOptions) -> None:
         with Store(store_url(options.store)) as store:
             with show_waiting("Planning"):
                 planned = store_plan(resolved, store)
-            train_sweep(planned, store, workers, trackers, numbers)
+            return train_sweep(planned, store, workers, trackers, numbers)
 
 
 @takes_options
-def resume_sweep(name: NameArgument, options: RunOptions) -> None:
+def resume_sweep(name: NameArgument, options: RunOptions) -> int:
     """Resume a sweep that was interrupted. Finished trials are not trained again.
 
     Example: longwave sweep resume demo
@@ -81,7 +81,7 @@ def resume_sweep(name: NameArgument, options: RunOptions) -> None:
     with Store(store_url(options.store), create=False) as store, numbers.served(options.metrics):
         planned = read_sweep_plan(store, name)
         planned = replace(planned, file=with_kept_weights(planned.file, options.keep_weights))
-        train_sweep(planned, store, workers, trackers, numbers)
+        return train_sweep(planned, store, workers, trackers, numbers)
 
 
 def with_kept_weights(file: SweepFile, keep_weights: bool) -> SweepFile:
@@ -91,15 +91,22 @@ def with_kept_weights(file: SweepFile, keep_weights: bool) -> SweepFile:
 
 def train_sweep(
     sweep: Sweep, store: Store, workers: Workers, trackers: Sequence[TrackerName], numbers: DriverMetrics
-) -> None:
-    """Train what is missing of a sweep, and print the number of trials by outcome."""
+) -> int:
+    """Train what is missing of a sweep, print the number of trials by outcome, and return the exit status: 1 if every
+    trial failed.
+    """
     from longwave.platform.render.terminal import Terminal
     from longwave.platform.sweeps.run import driver
 
-    console, name = Terminal(), sweep.file.name
+    console, name, option = Terminal(), sweep.file.name, store_option(store.url)
     view = driver.resume_sweep(sweep, store, workers, trackers, console, numbers)
     if any(trial.phase == "retrain" for trial in store.planned(name)):
-        advice = f"See it with: longwave board {sweep.file.task or ''}".strip()
+        advice = f"See it with: longwave board {sweep.file.task or ''}".strip() + option
     else:
-        advice = f"No board shows it, as nothing was retrained. See it with: longwave sweep status {name}"
+        advice = f"No board shows it, as nothing was retrained. See it with: longwave sweep status {name}{option}"
     console.print(f"{name}: {view.counts()}. {advice}", highlight=False)
+    failed = view.count_failed()
+    if failed:
+        steps = f"longwave sweep status {name}{option}. Queue them again with: longwave sweep retry {name}{option}"
+        console.print(f"{failed} failed; see why with: {steps}", highlight=False)
+    return 1 if failed and failed == len(view.ends) else 0

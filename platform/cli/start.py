@@ -15,7 +15,7 @@ from longwave.platform.boards.texts import listed
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.own import print_added
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import home, store_url
+from longwave.platform.paths import home, store_option, store_url
 from longwave.platform.plugins.cards import add
 from longwave.platform.registry import get_model
 from longwave.platform.render import sweeps
@@ -78,13 +78,15 @@ def start_task(
     with show_waiting(f"Checking {file}"):
         added = add_files(card, to_toml(content), sweep, sweep_text(card.stem, settings, sweep))
     print_added(added)
-    typer.echo(one_line(f"Inputs: {listed(content['channels'], 12)}."))
-    if unused := _list_unused(draft.names, content):
+    inputs_used, unused = _split_columns(draft.names, content)
+    typer.echo(one_line(f"Inputs: {listed(inputs_used, 12)}."))
+    if unused:
         typer.echo(one_line(f"Not used: {listed(unused, 12)}."))
     typer.echo(f"Wrote {card} and {sweep}. After editing the card, update the task with: longwave tasks add {card}")
     _print_cost(sweep, store)
-    typer.echo(f"Run it with: longwave sweep run {sweep}")
-    typer.echo(f"Then: longwave board {added.name}")
+    option = store_option(store_url(store))
+    typer.echo(f"Run it with: longwave sweep run {sweep}{option}")
+    typer.echo(f"Then: longwave board {added.name}{option}")
 
 
 def choose_files(file: Path) -> tuple[Path, Path]:
@@ -108,13 +110,14 @@ def choose_files(file: Path) -> tuple[Path, Path]:
     return card, sweep
 
 
-def _list_unused(names: Sequence[str], content: Mapping[str, Any]) -> list[str]:
-    """Return which columns or arrays have no role in a card."""
+def _split_columns(names: Sequence[str], content: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the inputs by name, and which columns or arrays have no role in a card."""
     roles = ("series", "time", "group", "inputs", "lengths")
-    used = {*content["channels"], *content.get("target", []), *(content.get(role) for role in roles)}
-    used |= {content.get("split", {}).get("column")}
-    patterns = content["channels"] if content.get("layout") == "wide" else []
-    return [name for name in names if name not in used and not any(fnmatchcase(name, each) for each in patterns)]
+    used = {*content.get("target", []), *(content.get(role) for role in roles), content.get("split", {}).get("column")}
+    inputs, left = content["channels"], [name for name in names if name not in used]
+    if content.get("layout") == "wide":
+        inputs = [name for name in left if any(fnmatchcase(name, pattern) for pattern in content["channels"])]
+    return inputs, [name for name in left if name not in inputs]
 
 
 def _split_list(text: str) -> list[str]:

@@ -30,6 +30,7 @@ from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical_json, digest, sha256, sparse_fields
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
+from longwave.rules import describe_rule
 
 ENDING = ".json.xz"
 """Suffix of a bundle's file."""
@@ -214,9 +215,8 @@ def read_together(paths: Sequence[Path], report: StageReport = ignore_stage) -> 
 
 def _describe_first(error: ValidationError) -> str:
     """Return the first validation error; a wrong format or version comes before its consequences."""
-    errors = error.errors(include_url=False, include_context=False)
+    errors = error.errors(include_url=False)
     first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
     key = ".".join(map(str, first["loc"]))
-    actual = f", got {str(first['input'])[:60]!r}" if key and first["type"] != "missing" else ""
     step = f" {OLDER} A newer Longwave may read a newer one." if key == "version" else ""
-    return f"{key}: {first['msg']}{actual}.{step}".removeprefix(": ")
+    return f"{key}: {describe_rule(first)}.{step}".removeprefix(": ")

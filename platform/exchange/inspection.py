@@ -104,11 +104,14 @@ def check_identity(bundle: Bundle) -> Findings:
 
 def check_names(bundle: Bundle) -> Findings:
     """Task, model, options, parameters and recipe are ones that this Longwave could train."""
+    trials_by_error: dict[str, list[str]] = {}
     for entry in bundle.trials:
         try:
             _check_config(entry.config)
         except (ConfigError, ValueError) as error:
-            yield "reject", f"trial {entry.config.id}: {error}"
+            trials_by_error.setdefault(str(error), []).append(entry.config.id)
+    for message, (first, *others) in trials_by_error.items():
+        yield "reject", f"trial {first}{f' and {len(others)} more' * bool(others)}: {message}"
 
 
 def check_versions(bundle: Bundle) -> Findings:

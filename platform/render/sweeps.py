@@ -90,7 +90,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
     for reason, count in sorted(status.failures.items(), key=lambda item: -item[1])[:SHOWN]:
         terminal.print_line(one_line(f"  {count} failed: {reason}"))
     if status.failures:
-        terminal.print_line(f"  Queue them again with: longwave sweep retry {status.name}")
+        terminal.print_line(f"  Queue them again with: {status.command('retry')}")
 
 
 def print_overview(statuses: Sequence[SweepStatus], format: str) -> None:
@@ -155,7 +155,7 @@ def status_line(status: SweepStatus) -> str:
     time_left = (
         f"about {duration_text(status.left)} left" if status.left is not None and status.state == "running" else ""
     )
-    hint = f"resume it with: longwave sweep resume {status.name}" if status.state == "interrupted" else ""
+    hint = f"resume it with: {status.command('resume')}" if status.state == "interrupted" else ""
     return ", ".join(part for part in (status.state, done, epochs, time_left, hint) if part)
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any, Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.style import Style
@@ -104,14 +105,14 @@ def metric_label(metric: str, unit: str, goal: str) -> str:
 
 
 def print_line(text: str) -> None:
-    """Print text; leading spaces indent wrapped lines too."""
+    """Print text; leading spaces indent wrapped lines too. In a pipe nothing is wrapped, so commands stay whole."""
     indent = len(text) - len(text.lstrip(" "))
+    console = wide_console(0 if table_width() else cell_len(text))
     if indent and "\n" not in text.rstrip("\n"):
-        _print_trimmed(
-            wide_console(), Padding(Text(escape_invisible(redacted(text.strip(" ")))), (0, 0, 0, indent), expand=False)
-        )
+        unindented = Text(escape_invisible(redacted(text.strip(" "))))
+        _print_trimmed(console, Padding(unindented, (0, 0, 0, indent), expand=False))
     else:
-        _print_trimmed(wide_console(), text)
+        _print_trimmed(console, text)
 
 
 def _print_trimmed(console: Terminal, renderable: object) -> None:

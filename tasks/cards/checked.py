@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from longwave.rules import describe_rule
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import Card, SplitRule
 
@@ -84,8 +85,7 @@ def _describe_error(error: ErrorDetails) -> list[str]:
         near = difflib.get_close_matches(str(error["loc"][-1]), keys, n=2)
         guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(keys)}."
         return [f"no key {key!r}. {guess}"]
-    got = "" if error["type"] == "missing" else f", got {error['input']!r:.80}"
-    return [f"{key}: {error['msg']}{got}"]
+    return [f"{key}: {describe_rule(error)}"]
 
 
 def _name_key(error: ErrorDetails) -> str:

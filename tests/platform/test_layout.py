@@ -29,8 +29,8 @@ ALLOWED = {
         "longwave.tasks.base.sequences",
         "longwave.files",
     ),
-    "tasks": ("longwave.tasks", "longwave.files"),
-    "platform": ("longwave.platform", "longwave.models", "longwave.tasks", "longwave.files"),
+    "tasks": ("longwave.tasks", "longwave.files", "longwave.rules"),
+    "platform": ("longwave.platform", "longwave.models", "longwave.tasks", "longwave.files", "longwave.rules"),
     "dashboard": ("longwave.dashboard", "longwave.platform"),
 }
 ORDER = (
@@ -135,6 +135,7 @@ def test_the_executor_needs_neither_torch_nor_ray_and_leaves_the_environment_alo
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=own)
 
 
+@pytest.mark.integration
 def test_ray_is_imported_with_its_switches_set_and_what_the_user_set_kept() -> None:
     code = (
         "import os; from longwave.platform.sweeps.on_ray.client import RAY_SWITCHES, import_ray; import_ray()\n"
@@ -216,7 +217,7 @@ def test_package_citation_changelog_and_images_say_one_version() -> None:
 def test_static_tools_see_the_installed_tree() -> None:
     for name in FOLDERS:
         assert (ROOT / "infra/typing/longwave" / name).resolve() == ROOT / name
-    for name in ("__init__.py", "files.py"):
+    for name in ("__init__.py", "files.py", "rules.py"):
         assert (ROOT / "infra/typing/longwave" / name).resolve() == ROOT / "infra/package" / name
 
 

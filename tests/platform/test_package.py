@@ -102,6 +102,6 @@ def test_an_unknown_part_is_named_with_the_known_ones() -> None:
     import longwave
 
     with pytest.raises(
-        AttributeError, match="longwave has no attribute 'results'; it has the layers of dir.*dashboard, files, mod"
+        AttributeError, match="longwave has no attribute 'unknown'; it has the layers of dir.*dashboard, files, mod"
     ):
-        _ = longwave.results
+        _ = longwave.unknown

@@ -1,4 +1,4 @@
-"""A number in the environment is checked before anything is done, and by one function."""
+"""What the environment says is checked before anything is done, each kind of value by one function."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tree import ROOT
 from longwave.models.kernels.dispatch import PATHS
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
+from longwave.platform.paths import store_option, store_url
 from longwave.platform.variables import KERNELS, SECONDS, read_seconds
 
 WRONG = {"LONGWAVE_LEASE_SECONDS": ("0", "-1", "soon", "nan", "inf"), "LONGWAVE_STORE_WAIT": ("-1", "soon", "nan")}
@@ -59,6 +60,17 @@ def test_a_data_folder_that_is_a_file_is_refused_in_one_line(
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
     assert err.startswith(f"longwave: LONGWAVE_HOME must name a folder, got the file {tmp_path / 'file'}.")
+
+
+def test_an_advised_command_names_its_store_unless_it_is_the_default_one_and_never_a_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGWAVE_STORE", raising=False)
+    assert store_option(store_url(None)) == ""
+    assert store_option(f"sqlite:///{tmp_path}/s.db") == f" --store sqlite:///{tmp_path}/s.db"
+    assert store_option("postgresql://bob:hunter2@host/db") == " --store postgresql://***@host/db"
+    monkeypatch.setenv("LONGWAVE_STORE", f"sqlite:///{tmp_path}/s.db")
+    assert store_option(f"sqlite:///{tmp_path}/s.db") == ""
 
 
 def test_no_other_code_reads_a_number_from_the_environment() -> None:

@@ -18,6 +18,7 @@ from longwave.platform.exchange.replay import Retraced, compare
 from longwave.platform.render.harmless import one_line
 from longwave.platform.statistics.scale import scale_of
 from longwave.platform.sweeps.reproduce import agreement
+from longwave.rules import describe_rule
 from submission.checks import Submission
 from submission.limited import LimitError, Limits, run_limited
 
@@ -88,7 +89,7 @@ def read_trained(result: object) -> Retraced:
     try:
         trained = TypeAdapter(Retraced).validate_python(result)
     except ValidationError as error:
-        reason = error.errors(include_url=False)[0]["msg"]
+        reason = describe_rule(error.errors(include_url=False)[0])
         raise ConfigError(f"replay: its code wrote no valid result: {reason}. Submit code that runs.") from None
     run = trained.run
     if run is None or len(trained.points) != run.epochs - (run.status == "diverged"):

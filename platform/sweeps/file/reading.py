@@ -18,6 +18,7 @@ from longwave.platform.search.objects import make_pruner
 from longwave.platform.search.space import SAMPLERS, check_sampler, learns
 from longwave.platform.sweeps.file.schema import RecipeChanges, SweepFile
 from longwave.platform.sweeps.file.values import Budget, Cells, Halving, KnownStudy, Race, Range, Strict, Wider
+from longwave.rules import describe_rule
 
 NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model", "study")}
 """Fields of a sweep file with names of tasks and models, by their package."""
@@ -198,10 +199,14 @@ def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Chec
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
+        errors = error.errors()
+        first = errors[0]
         path = [str(part) for part in first["loc"] if part not in UNION_TAGS]
         if first["type"] == "extra_forbidden":
             raise ConfigError(f"{origin}: {did_you_mean('key', path[-1], _allowed_keys(kind, path))}") from None
-        got = "" if first["type"] == "missing" else f", got {first['input']!r}"
-        rule = first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{origin}: {'.'.join(path)}: {rule}{got}.") from None
+        missing = [str(each["loc"][0]) for each in errors if each["type"] == "missing" and len(each["loc"]) == 1]
+        if kind is SweepFile and not content.keys() & {"task", "tasks"}:
+            missing.insert(0, "task")
+        if len(missing) > 1:
+            raise ConfigError(f"{origin}: the keys {', '.join(missing)} are missing.") from None
+        raise ConfigError(f"{origin}: {'.'.join(path)}: {describe_rule(first)}.") from None

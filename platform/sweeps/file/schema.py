@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PositiveFloat, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat
 
 from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
@@ -26,8 +27,26 @@ from longwave.platform.sweeps.file.values import (
     Wider,
 )
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
-RowName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+
+def _in_form(pattern: str, rule: str) -> AfterValidator:
+    """Return a check that a string has the form of a pattern, which ``rule`` puts into words."""
+
+    def check_form(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(rule)
+        return value
+
+    return AfterValidator(check_form)
+
+
+Name = Annotated[
+    str,
+    _in_form(
+        "[A-Za-z0-9][A-Za-z0-9._-]{0,79}",
+        "must be 1 to 80 letters, digits, dots, hyphens and underscores, the first a letter or digit",
+    ),
+]
+RowName = Annotated[str, _in_form("[0-9a-f]{16}", "must be the full name of a row, 16 characters of 0-9 and a-f")]
 
 
 def _as_list(value: Any) -> Any:

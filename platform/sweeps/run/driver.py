@@ -14,7 +14,7 @@ from functools import partial
 from rich.console import Console
 
 from longwave.platform.errors import Interrupted, StoreError, WorkerError, WorkersLostError
-from longwave.platform.paths import make_ready
+from longwave.platform.paths import make_ready, store_option
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.integrity import damage_after_crash
 from longwave.platform.storage.leases import SECONDS, Driver, LeaseLostError, Leases, read_drivers
@@ -143,6 +143,7 @@ class _Driver:
     def run(self) -> Progress:
         """Train until nothing is missing, or until the driver must stop."""
         name = self.sweep.file.name
+        command = f"longwave sweep resume {name}{store_option(self.store.url)}"
         with ExitStack() as stack:
             trackers = stack.enter_context(tracking(self.trackers))
             for tracker in trackers:
@@ -155,20 +156,19 @@ class _Driver:
                 while (open_trials := self._open_trials()) and self.heartbeat.may_train():
                     self._run_round(open_trials, stack)
             except KeyboardInterrupt:
-                raise Interrupted(self.heartbeat.signal or 2, name) from None
+                raise Interrupted(self.heartbeat.signal or 2, command) from None
             except WorkersLostError as error:
-                raise WorkerError(
-                    f"{error}. Finished trials are kept; resume it with: longwave sweep resume {name}"
-                ) from None
+                raise WorkerError(f"{error}. Finished trials are kept; resume it with: {command}") from None
             self.view.over = not open_trials
             if not open_trials:
                 self._remove_unneeded_checkpoints()
         if open_trials and self.heartbeat.signal:
-            raise Interrupted(self.heartbeat.signal, name)
+            raise Interrupted(self.heartbeat.signal, command)
         if open_trials:
-            advice = f"Resume it with: longwave sweep resume {name}"
             with ignoring_print_errors():
-                self.console.print(f"{name}: {self.heartbeat.reason_to_end}. {advice}", highlight=False)
+                self.console.print(
+                    f"{name}: {self.heartbeat.reason_to_end}. Resume it with: {command}", highlight=False
+                )
         return self.view
 
     def _remove_unneeded_checkpoints(self) -> None:

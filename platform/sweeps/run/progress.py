@@ -214,6 +214,10 @@ class Progress:
         how = ", ".join(f"{self._tally[s]} {s}" for s in ENDED if self._tally[s])
         return f"{len(self.ends)} of {self._total} trials done" + (f" ({how})" if how else "")
 
+    def count_failed(self) -> int:
+        """Return how many trials failed."""
+        return self._tally["failed"]
+
     @property
     def _changes_in_place(self) -> bool:
         return self.console.is_terminal or self.console.is_jupyter

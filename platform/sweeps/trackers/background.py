@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from longwave.platform.errors import LongwaveError
-from longwave.platform.paths import mlflow_server, store_url
+from longwave.platform.paths import mlflow_server, store_option
 from longwave.platform.redaction import redacted
 from longwave.platform.sweeps.trackers.tracker import TrackerName
 
@@ -116,7 +116,7 @@ class Background:
         command = f"mlflow sync {sweep}" if name == "mlflow" else f"sweep resume {sweep} --tracker {name}"
         if name == "mlflow" and address != mlflow_server(None):
             command += f" --server {redacted(address)}"
-        return command + (f" --store {redacted(store.url)}" if store.url != store_url(None) else "")
+        return command + store_option(store.url)
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin

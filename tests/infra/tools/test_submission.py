@@ -286,7 +286,7 @@ def test_what_is_no_training_to_the_end_is_refused(submitted: Path) -> None:
     for said, message in (
         ({**whole, "run": None}, "a trial must be trained to its end, got 3 epochs"),
         ({**whole, "points": whole["points"][:2]}, "a trial must be trained to its end, got 2 epochs"),
-        ({**whole, "points": "all"}, "its code wrote no valid result: Input should be a valid list"),
+        ({**whole, "points": "all"}, "its code wrote no valid result: must be a list"),
     ):
         with pytest.raises(ConfigError, match=message):
             read_trained(said)

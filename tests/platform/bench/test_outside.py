@@ -31,7 +31,7 @@ def test_each_way_is_run_in_turns_and_the_first_turn_which_makes_the_store_is_no
 
 
 def test_a_sweep_that_fails_is_told_of_in_its_own_words(tmp_path: Path) -> None:
-    with pytest.raises(WorkerError, match="A sweep to measure failed: longwave: .*trials: Field required"):
+    with pytest.raises(WorkerError, match="A sweep to measure failed: longwave: .*trials: is missing"):
         bench._run_command(tmp_path, "small", 'name = "small"\ntask = "adding"\nmodels = ["lem"]\n', ())
 
 

@@ -41,27 +41,27 @@ HEAD = "files = ['data.csv']\nchannels = 'x'\n"
 
 CARDS: dict[str, tuple[str, str]] = {
     "no TOML": ("files = [", "toy.toml is not TOML: "),
-    "no task": (HEAD, "toy.toml: task: Field required."),
+    "no task": (HEAD, "toy.toml: task: is missing."),
     "binary": ("\x00\x01", "toy.toml is not TOML: "),
-    "a list for a table": (HEAD + "task = 'regression'\nsplit = ['seed']", "toy.toml: split: Input should be "),
+    "a list for a table": (HEAD + "task = 'regression'\nsplit = ['seed']", "toy.toml: split: must be "),
     "a key twice": (HEAD + "task = 'regression'\ntask = 'regression'", "toy.toml is not TOML: "),
-    "a date for a word": (HEAD + "task = 2024-01-01", "toy.toml: task: Input should be 'classification', "),
+    "a date for a word": (HEAD + "task = 2024-01-01", "toy.toml: task: must be 'classification', "),
 }
 """Whole cards, and the message."""
 KEYS: dict[str, tuple[dict[str, object], str]] = {
-    "no files": ({"files": []}, "files: Value should have at least 1 item"),
+    "no files": ({"files": []}, "files: must not be empty"),
     "an unknown key": ({"chanels": ["x"]}, "no key 'chanels'. Did you mean channels?"),
     "an unknown key of the split": ({"split": {"bye": "seed"}}, "no key 'split.bye'. Did you mean by?"),
-    "an unknown task": ({"task": "clustering"}, "task: Input should be 'classification', 'regression' or 'forecast"),
+    "an unknown task": ({"task": "clustering"}, "task: must be 'classification', 'regression' or 'forecast"),
     "an unknown ending": ({"format": None, "files": ["data.xls"]}, "data.xls ends in none of .csv, .tsv, "),
-    "an unknown format": ({"format": "xls"}, "format: Input should be 'csv', 'parquet', 'npz' or 'ts', got 'xls'"),
-    "an unknown layout": ({"layout": "tall"}, "layout: Input should be 'long', 'wide' or 'series', got 'tall'"),
-    "an unknown metric": ({"metric": "f1"}, "metric: Input should be 'accuracy', 'cross_entropy', "),
+    "an unknown format": ({"format": "xls"}, "format: must be 'csv', 'parquet', 'npz' or 'ts', got 'xls'"),
+    "an unknown layout": ({"layout": "tall"}, "layout: must be 'long', 'wide' or 'series', got 'tall'"),
+    "an unknown metric": ({"metric": "f1"}, "metric: must be 'accuracy', 'cross_entropy', "),
     "a metric of another task": ({"metric": "rmse"}, "metric: for classification it must be accuracy or cross_entropy"),
-    "no channels": ({"channels": []}, "channels: Value should have at least 1 item"),
+    "no channels": ({"channels": []}, "channels: must not be empty"),
     "a channel twice": ({"channels": ["x", "x"]}, "channels: each once, got x, x"),
-    "an empty channel": ({"channels": [""]}, "channels.0: String should have at least 1 character, got ''"),
-    "a number for a channel": ({"channels": [3]}, "channels.0: Input should be a valid string, got 3"),
+    "an empty channel": ({"channels": [""]}, "channels.0: must not be empty, got ''"),
+    "a number for a channel": ({"channels": [3]}, "channels.0: must be a string, got 3"),
     "the target among the channels": ({"channels": ["x", "label"]}, "target: label is also a channel"),
     "one class": ({"classes": ["a"]}, "classes: a classification needs two or more, got 1"),
     "no classes": ({"classes": None}, "classes: a classification needs the names of its classes"),
@@ -78,7 +78,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     "no column of examples": ({"series": None}, "series: a long table needs the column that identifies its examples"),
     "a horizon of a class": ({"horizon": 3}, "horizon: only valid for a forecast"),
     "a forecast without a horizon": ({**SERIES, "window": 4}, "horizon: a forecast needs the number of steps ahead"),
-    "a horizon of nothing": ({**SERIES, "horizon": 0, "window": 4}, "horizon: Input should be greater than 0, got 0"),
+    "a horizon of nothing": ({**SERIES, "horizon": 0, "window": 4}, "horizon: must be greater than 0, got 0"),
     "a series without a window": ({**SERIES, "horizon": 1}, "window: one long series needs the steps per example"),
     "a forecast of no channel": (
         {**SERIES, "horizon": 1, "window": 4, "target": "z"},
@@ -86,10 +86,10 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
     ),
     "a stride of a long table": ({"stride": 5}, "stride: only valid for one long series"),
     "a gap of a long table": ({"gap": 5}, "gap: only valid for one long series"),
-    "no gap at all": ({**SERIES, "horizon": 1, "window": 4, "gap": 0}, "gap: Input should be greater than 0, got 0"),
+    "no gap at all": ({**SERIES, "horizon": 1, "window": 4, "gap": 0}, "gap: must be greater than 0, got 0"),
     "a window of a long table": ({"window": 5}, "window: only valid for one long series"),
     "steps of a CSV": ({"steps": 5}, "steps: only valid for a .ts file"),
-    "a split by nothing": ({"split": {"by": "luck"}}, "split.by: Input should be 'seed', 'group', 'time', 'column'"),
+    "a split by nothing": ({"split": {"by": "luck"}}, "split.by: must be 'seed', 'group', 'time', 'column'"),
     "a split by no group": ({"split": {"by": "group"}}, "group: the split is by group: set its column"),
     "a split by no column": ({"split": {"by": "column"}}, "split.column: the split is by column: set its name"),
     "a column of no split": ({"split": {"column": "who"}}, 'split.column: requires by = "column"'),
@@ -98,14 +98,14 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
         {"split": {"valid": 0.5, "test": 0.5}},
         "leave nothing to train on, got 1 in total",
     ),
-    "a share of more than all": ({"split": {"test": 1.5}}, "split.test: Input should be less than 1, got 1.5"),
-    "a seed below nothing": ({"split": {"seed": -1}}, "split.seed: Input should be greater than or equal to 0, got -1"),
+    "a share of more than all": ({"split": {"test": 1.5}}, "split.test: must be less than 1, got 1.5"),
+    "a seed below nothing": ({"split": {"seed": -1}}, "split.seed: must be at least 0, got -1"),
     "a wide table asked at every step": (
         {**WIDE, "every_step": True},
         "every_step: a wide table or a .ts file has one",
     ),
-    "what cannot be allowed": ({"allow": ["noise"]}, "allow.0: Input should be 'duplicates', 'groups' or 'target'"),
-    "missing values by luck": ({"missing": "luck"}, "missing: Input should be 'refuse', 'hold' or 'mask', got 'luck'"),
+    "what cannot be allowed": ({"allow": ["noise"]}, "allow.0: must be 'duplicates', 'groups' or 'target'"),
+    "missing values by luck": ({"missing": "luck"}, "missing: must be 'refuse', 'hold' or 'mask', got 'luck'"),
     "missing values of a .ts file": (
         {"files": ["data.ts"], "series": None, "time": None, "missing": "hold"},
         "missing: only valid for a table or an NPZ",
@@ -241,16 +241,16 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
 
 
 WHOLE: dict[str, tuple[str, list[str]]] = {
-    "an empty card": ("", ["files: Field required.", "channels: Field required.", "task: Field required."]),
+    "an empty card": ("", ["files: is missing.", "channels: is missing.", "task: is missing."]),
     "keys and values": (
         "files = ['data.csv']\nchannels = ['x']\nchanels = 1\nlayout = 'tall'\ntask = 'sorting'\nmissing = 'luck'\n"
         "split = { by = 'luck', test = 2 }",
         [
-            "layout: Input should be 'long', 'wide' or 'series', got 'tall'.",
-            "task: Input should be 'classification', 'regression' or 'forecasting', got 'sorting'.",
-            "split.by: Input should be 'seed', 'group', 'time', 'column' or 'file', got 'luck'.",
-            "split.test: Input should be less than 1, got 2.",
-            "missing: Input should be 'refuse', 'hold' or 'mask', got 'luck'.",
+            "layout: must be 'long', 'wide' or 'series', got 'tall'.",
+            "task: must be 'classification', 'regression' or 'forecasting', got 'sorting'.",
+            "split.by: must be 'seed', 'group', 'time', 'column' or 'file', got 'luck'.",
+            "split.test: must be less than 1, got 2.",
+            "missing: must be 'refuse', 'hold' or 'mask', got 'luck'.",
             "no key 'chanels'. Did you mean channels?",
         ],
     ),
@@ -269,8 +269,8 @@ WHOLE: dict[str, tuple[str, list[str]]] = {
     "a value and the rules that do not hang on it": (
         "files = ['data.csv']\nchannels = ['x']\nlayout = 'series'\ntask = 'forecasting'\nwindow = -1\ntitle = 3",
         [
-            "window: Input should be greater than 0, got -1.",
-            "title: Input should be a valid string, got 3.",
+            "window: must be greater than 0, got -1.",
+            "title: must be a string, got 3.",
             "horizon: a forecast needs the number of steps ahead.",
         ],
     ),

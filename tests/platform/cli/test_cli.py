@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from longwave.platform.cli.main import app, main
 from longwave.platform.cli.options import RunOptions
 from longwave.platform.registry import all_models, all_tasks, shipped_models, shipped_tasks
 from longwave.platform.storage.store import Store
+from longwave.platform.training import train as train_module
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 DYNAMICS = ("enso", "fitzhugh_nagumo", "lorenz96", "mackey_glass")
@@ -164,6 +165,26 @@ def test_a_sweep_without_retrainings_names_no_board_and_that_of_its_store_says_w
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize(("broken", "status"), [("search", 1), ("retrain", 0)])
+def test_a_sweep_whose_trials_all_fail_ends_with_status_1_and_says_how_to_go_on(
+    broken: str, status: int, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = train_module._train
+
+    def fail(configs: Sequence[Any], *rest: Any) -> Any:
+        if configs[0].phase == broken:
+            raise OSError("No space left on device")
+        return train(configs, *rest)
+
+    monkeypatch.setattr(train_module, "_train", fail)
+    store = f"--store sqlite:///{file.parent}/f.db"
+    assert main(["sweep", "run", str(file), "--here", "--mlflow", "off", *store.split()]) == status
+    said = " ".join(capsys.readouterr().out.split())
+    again = f"Queue them again with: longwave sweep retry tiny {store}"
+    assert f"2 failed; see why with: longwave sweep status tiny {store}. {again}" in said
+
+
+@pytest.mark.integration
 def test_ctrl_c_says_how_to_go_on_and_resume_does(
     longwave: Command, file: Path, open_store: Callable[[str], Store]
 ) -> None:
@@ -177,7 +198,7 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(
         driver.send_signal(signal.SIGINT)
         _, err = driver.communicate(timeout=60)
     assert driver.returncode == 130
-    assert err == "SIGINT: finished trials are kept. Resume the sweep with: longwave sweep resume tiny\n"
+    assert err == f"SIGINT: finished trials are kept. Resume the sweep with: longwave sweep resume tiny --store {url}\n"
     assert "4 of 4 trials done (4 ok)" in longwave("sweep", "resume", "tiny", *shared, url).stdout
 
 
@@ -186,9 +207,12 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(
     [
         (("lem", "lemm"), "No model 'lemm'. Did you mean lem"),
         (('task = "adding"', 'task = "ading"'), "No task 'ading'. Did you mean adding"),
-        (("trials = 2", "trials = -1"), "trials: Input should be greater than or equal to 0, got -1"),
+        ((SWEEP, ""), "the keys task, name, models, trials are missing"),
+        (("trials = 2", ""), "trials: is missing"),
+        (('"tiny"', '"ti ny"'), "name: must be 1 to 80 letters, digits, dots, hyphens and underscores, the first a "),
+        (("trials = 2", "trials = -1"), "trials: must be at least 0, got -1"),
         (("hidden", "hiden"), "No key 'hiden'. Did you mean hidden"),
-        (("epochs = 3", 'epochs = "3"'), "epochs: Input should be a valid integer, got '3'"),
+        (("epochs = 3", 'epochs = "3"'), "epochs: must be a whole number, got '3'"),
         (("epochs = 3", "epochs = 3\n[space.lem]\ndt = -0.5"), "Δt (dt) must be a finite number > 0, got -0.5"),
         (("epochs = 3", "epochs = 3\n[space.lem]\ndt = {low = 2, high = 1}"), "low must not exceed high"),
         (("name", "name = ["), "is not TOML"),
@@ -240,6 +264,7 @@ def test_looking_before_anything_ran_says_what_to_run(home: Path, capsys: pytest
     assert not (home / "longwave.db").exists()
 
 
+@pytest.mark.integration
 def test_unknown_sweeps_and_tasks_without_results_are_named(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "run", str(file), "--here", "--mlflow", "off"]) == 0
     capsys.readouterr()
@@ -294,6 +319,7 @@ def test_a_family_is_listed_alone_and_named_in_the_list_and_on_the_page(
         assert f"), {family}\n" in capsys.readouterr().out
 
 
+@pytest.mark.integration
 def test_a_family_is_found_by_another_spelling_and_state_space_models_by_ssm(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

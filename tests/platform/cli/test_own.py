@@ -76,7 +76,7 @@ def test_check_names_all_that_is_wrong_with_a_card_without_signs_for_line_breaks
     card = tmp_path / "toy.toml"
     card.write_text("files = 'data.csv'\n")
     line = refused(capsys, "check", card)
-    assert line == f"longwave: {card}: channels: Field required. {card}: task: Field required.\n"
+    assert line == f"longwave: {card}: channels: is missing. {card}: task: is missing.\n"
 
 
 def test_a_task_that_is_removed_is_none_any_more_and_its_files_stay(

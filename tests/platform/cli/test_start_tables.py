@@ -374,16 +374,23 @@ def test_a_table_with_a_mistake_is_refused_in_one_line(
     assert [*tmp_path.glob("*.toml")] == []
 
 
-def test_columns_and_arrays_without_a_role_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inputs_and_columns_and_arrays_without_a_role_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = [f"{k},{t},{100 * k + t * t},'0,{t}',{'ab'[k % 2]},val" for k in range(30) for t in range(4)]
     (tmp_path / "long.csv").write_text("\n".join(["id,t,x,y,label,split", *rows]).replace("'", '"'))
     wide = pd.DataFrame(RANDOM.normal(size=(30, 5)), columns=[f"t{k}" for k in range(5)])
     wide.assign(label=np.arange(30) % 2, remark="none yet").to_csv(tmp_path / "wide.csv", index=False)
     np.savez(tmp_path / "arrays.npz", x=X, y=LABELS, lengths=np.full(40, 6), extra=np.zeros(3))
-    for name, unused in {"long.csv": "y and split", "wide.csv": "remark", "arrays.npz": "extra"}.items():
+    listed = {
+        "long.csv": ("x", "y and split"),
+        "wide.csv": ("t0, t1, t2, t3 and t4", "remark"),
+        "arrays.npz": ("x0 and x1", "extra"),
+    }
+    for name, (inputs, unused) in listed.items():
         capsys.readouterr()
         assert main(["start", str(tmp_path / name)]) == 0
-        assert f"\nNot used: {unused}.\n" in capsys.readouterr().out
+        assert f"\nInputs: {inputs}.\nNot used: {unused}.\n" in capsys.readouterr().out
 
 
 def test_nothing_is_said_of_unused_columns_if_all_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

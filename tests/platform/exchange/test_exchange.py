@@ -125,6 +125,20 @@ def test_a_rejected_bundle_changes_nothing_and_says_why(
     assert not any(counts(store).values())
 
 
+def test_an_unknown_model_is_told_once_for_all_its_trials(
+    genuine: File, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def renamed(changed: Content) -> None:
+        for trial in changed["trials"]:
+            if trial["config"]["model"] == "lem":
+                trial["config"]["model"] = "lemming"
+
+    write(forge(genuine, renamed), tmp_path / "forged")
+    assert main(["import", str(tmp_path / "forged"), "--dry-run"]) == 2
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "No model" in line]
+    assert re.match(r"reject: names: trial \w+ and 5 more: No model 'lemming'\.", line)
+
+
 def test_a_bundle_that_holds_a_password_is_refused_and_its_place_is_named(
     genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -358,6 +372,7 @@ def test_a_diverged_retraining_that_was_left_out_is_missed(genuine: File) -> Non
     assert "1 of 2 retrainings are missing" in str(audit(forge(genuine, hidden)))
 
 
+@pytest.mark.integration
 def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
     genuine: File, store: Store, tmp_path: Path, open_store: Callable[[str], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,10 +35,10 @@ def bomb(trials: str = "", sweeps: str = "", environments: str = "", patches: st
 
 BOMBS = {
     "unpacks to more than 100 times": bomb(trials=", ".join(["{}"] * 10**6)),
-    "trials.0.config: Field required": bomb(trials=", ".join(["{}"] * 200_000) + f', "{NOISE}"'),
-    "hashes: Input should be an object": bomb().replace(b'"hashes": {}', b'"hashes": 1'),
+    "trials.0.config: is missing": bomb(trials=", ".join(["{}"] * 200_000) + f', "{NOISE}"'),
+    "hashes: must be a table": bomb().replace(b'"hashes": {}', b'"hashes": 1'),
     "has 50,000 entries in a place where 1,000": bomb(json.dumps({"config": dict.fromkeys(map(str, range(50_000)))})),
-    "patches.a: Input should be a valid string": bomb(trials="", patches='"a": 1, "b": 2'),
+    "patches.a: must be a string": bomb(trials="", patches='"a": 1, "b": 2'),
     "more than 24 objects and lists within each other": b'{"content": ' + b"[" * 5000,
     "premature EOF": b'{"content": "' + rb"\"" * 300_000,
     "is no JSON: .*overflow": b'{"content": {"sweeps": [{"content": {"seed": 1e999}}]}}',
@@ -140,5 +140,5 @@ def test_cells_are_counted_without_being_made_and_a_grid_is_a_table() -> None:
     with pytest.raises(ConfigError, match=r"a: trials: a sweep has at most 2,000,000 in all, got 12,000,000,000,000"):
         check_sweep({**file, "grid": grid}, "a")
     assert check_sweep({**file, "model": {"gru": {"grid": {"hidden": [1, 2]}}}}, "a").cell_count == 3
-    with pytest.raises(ConfigError, match=r"a: model.gru: grid: Input should be a valid dictionary, got 5"):
+    with pytest.raises(ConfigError, match=r"a: model.gru: grid: must be a table, got 5"):
         check_sweep({**file, "model": {"gru": {"grid": 5}}}, "a")

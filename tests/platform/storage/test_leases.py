@@ -289,7 +289,7 @@ def test_a_failed_search_trial_stays_as_it_is_once_a_winner_has_been_chosen(
     assert main(["sweep", "retry", "tiny", "--store", store.url]) == 0
     assert capsys.readouterr().out == (
         "tiny: 2 failed trials are queued again; not queued, because later trials followed from them: 2. "
-        "Train with: longwave sweep resume tiny\n"
+        f"Train with: longwave sweep resume tiny --store {store.url}\n"
     )
     assert {t.config.id for t in store.trials("tiny") if t.status == "failed"} == {first.id, other.id}
 

@@ -160,7 +160,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {},
         "space.lem: optimiser is a string: give a list of strings.",
     ),
-    "a word alone": ({"optimiser": "sgd"}, {}, "space.lem.optimiser: Input should be a valid number, got 'sgd'."),
+    "a word alone": ({"optimiser": "sgd"}, {}, "space.lem.optimiser: must be a number, got 'sgd'."),
     "an unknown word": ({"optimiser": ["adam", "sdg"]}, {}, "space.lem: No optimiser 'sdg'. Did you mean sgd?"),
     "a word of numbers": ({"schedule": [1, 2]}, {}, "space.lem: schedule must be a string, got 1."),
     "no choices": ({"batch": []}, {}, "space.lem.batch: must be one value or more, each once, got []."),

@@ -63,6 +63,7 @@ def test_a_sweep_of_five_models_asks_for_the_trials_it_asked_for_before_there_we
     assert (len(actual), digest(actual)) == (65, "1a3edfcb3974d094")
 
 
+@pytest.mark.integration
 @given(
     st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True),
     st.lists(st.integers(1, 9), min_size=1, max_size=3, unique=True),
@@ -178,7 +179,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"hidden": None, "grid": {"hidden": [4, 4]}},
         "grid.hidden: must be one value or more, each once",
     ),
-    "no list": ({"hidden": None, "grid": {"hidden": 4}}, "grid.hidden: Input should be a valid list, got 4"),
+    "no list": ({"hidden": None, "grid": {"hidden": 4}}, "grid.hidden: must be a list, got 4"),
     "a list in a list": (
         {"grid": {"warmup": [[1]]}},
         "grid.warmup.0: must be a finite number, a string, true or false",

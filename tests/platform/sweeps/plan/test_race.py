@@ -210,7 +210,7 @@ def test_a_race_is_the_default_of_rule_2_and_can_be_left_out_or_asked_for() -> N
     assert check_sweep({**content, "rule": 2, "retrain": 0}, "f").trained == 8
     assert check_sweep({**content, "rule": 2, "trials": 1}, "f").trained == 1 + 5
     for race, message in (
-        ({"finalists": 1}, "race.finalists: Input should be greater than or equal to 2, got 1"),
+        ({"finalists": 1}, "race.finalists: must be at least 2, got 1"),
         ({"final": 2}, "f: No key 'final'. Did you mean finalists"),
         (True, "race: "),
     ):

@@ -70,6 +70,7 @@ def test_optuna_loads_a_sweep_as_a_study_with_its_trials_curves_and_best(swept: 
     assert study.direction.name == "MINIMIZE" and study.user_attrs["model"] == "lem"
 
 
+@pytest.mark.integration
 def test_an_export_that_runs_twice_adds_nothing_and_each_cell_has_a_study(
     swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -155,6 +155,7 @@ def earlier(store: Store, here: Workers) -> Store:
     return store
 
 
+@pytest.mark.integration
 def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(
     earlier: Store, here: Workers, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -201,7 +202,7 @@ def test_a_sweep_says_how_it_searched() -> None:
 
 
 def test_a_warm_start_that_is_not_known_is_a_line() -> None:
-    with pytest.raises(ConfigError, match=r"warm.0: Input should be 'published' or 'rows', got 'best'\."):
+    with pytest.raises(ConfigError, match=r"warm.0: must be 'published' or 'rows', got 'best'\."):
         small(warm="best")
 
 

@@ -143,7 +143,7 @@ def gru(**ranges: Any) -> dict[str, Any]:
         ({"space": {"gru": {"lr": [0.1, 0.2]}}}, r"wider.space.gru.lr: .*, got \[0.1, 0.2\]"),
         ({"space": {"gru": {"lr": {**LR, "hihg": 1}}}}, r"No key 'hihg'. Did you mean high"),
         ({"space": {"gru": {"lr": {"low": 0.0, "high": 1.0}}}}, r"wider.space.gru: .*lr"),
-        ({"space": {}}, r"wider.space: .* at least 1"),
+        ({"space": {}}, r"wider.space: must not be empty"),
         ({"trials": 0}, r"wider.trials: .*, got 0"),
         ({"trial": 5}, r"No key 'trial'. Did you mean trials"),
     ],

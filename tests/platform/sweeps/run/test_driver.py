@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -169,7 +170,8 @@ def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
     finally:
         signal.signal(number, before)
     assert process.returncode == status, err
-    assert err == f"{number.name}: finished trials are kept. Resume the sweep with: longwave sweep resume tiny\n", out
+    again = f"longwave sweep resume tiny --store {url}"
+    assert err == f"{number.name}: finished trials are kept. Resume the sweep with: {again}\n", out
     store = open_store(url)
     epochs = store.count()["epochs"]
     assert main(["sweep", "status", "tiny", "--store", url]) == 0
@@ -195,7 +197,7 @@ def test_a_sweep_on_ray_that_is_told_to_end_leaves_a_line_and_no_process_and_goe
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (
         143,
-        "SIGTERM: finished trials are kept. Resume the sweep with: longwave sweep resume tiny\n",
+        f"SIGTERM: finished trials are kept. Resume the sweep with: longwave sweep resume tiny --store {store.url}\n",
     )
     _, alive = psutil.wait_procs(ours, timeout=30)
     assert ours and not alive and read_drivers(store) == []
@@ -224,7 +226,8 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
         actual = status()
         assert (actual["state"], actual["running"], actual["drivers"][0]["process"]) == ("running", 1, process.pid)
         assert main(["sweep", "pause", "tiny", "--store", url]) == 0
-        assert "told 1 running driver to pause. Continue it with: longwave sweep continue" in capsys.readouterr().out
+        again = f"longwave sweep continue tiny --store {url}"
+        assert f"told 1 running driver to pause. Continue it with: {again}\n" in capsys.readouterr().out
         until(lambda: (s := status())["running"] == 0 and s["state"] == "paused")
         rest = status()["epochs"]
         time.sleep(0.3)
@@ -236,7 +239,8 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
         assert main(["sweep", "stop", "tiny", "--store", url]) == 0
         out, err = process.communicate(timeout=40)
     assert (process.returncode, err) == (0, "")
-    assert "tiny: stopped, as requested. Resume it with: longwave sweep resume tiny" in out
+    again = f"longwave sweep resume tiny --store {url}"
+    assert f"tiny: stopped, as requested. Resume it with: {again}" in " ".join(out.split())
     assert status()["state"] == "interrupted"
 
 
@@ -308,7 +312,8 @@ def test_a_sweep_that_was_stopped_is_resumed_once_its_driver_has_read_that(
             first.__exit__()
 
         store.set_state("tiny", state)
-        monkeypatch.setattr(driver.time, "sleep", end_first_driver)
+        clock = SimpleNamespace(**{**vars(time), "sleep": end_first_driver})  # other modules sleep as they do
+        monkeypatch.setattr(driver, "time", clock)
         driver.resume_sweep(sweep, store, here, None, screen)
     assert states == ([state] if state else []) and len(slept) == len(states)
     assert ("was stopped, waits until process" in screen.file.getvalue()) == bool(state)  # type: ignore[attr-defined]
@@ -347,6 +352,7 @@ def test_the_time_of_a_driver_counts_to_its_end(tiny: Tiny, store: Store) -> Non
     assert 0.2 <= store.cost("tiny").ran < 5
 
 
+@pytest.mark.integration
 def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: Store, here: Workers) -> None:
     file, screen = tiny(models=["lem"], pack=2, budget={"trials": 3}), quiet()
     view = driver.start_sweep(file, store, here, None, screen)

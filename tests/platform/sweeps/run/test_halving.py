@@ -82,6 +82,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield store
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("pack", [1, 4])
 def test_packs_of_a_cohort_keep_the_trials_that_one_pack_would(
     pack: int, whole: Store, store: Store, tmp_path: Path
@@ -93,6 +94,7 @@ def test_packs_of_a_cohort_keep_the_trials_that_one_pack_would(
     assert {t.pack for t in store.trials("tiny") if t.config.phase == "search"} != {None}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cohort_in_packs_whose_drivers_die_by_chance_keeps_the_same(
     seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -190,6 +192,7 @@ def test_words_and_sizes_compete_where_a_cohort_is_asked_for_and_lengths_never_d
         resolve(halved(epochs=None, space={"lem": {"epochs": [2, 4]}}))
 
 
+@pytest.mark.integration
 def test_trials_of_two_shapes_compete_to_the_end(store: Store, tmp_path: Path) -> None:
     run(halved(space={"lem": {"optimiser": ["adam", "sgd"], "lr": {"low": 0.001, "high": 0.01}}}), store, tmp_path)
     assert len({t.config.shape for t in store.trials("tiny") if t.config.phase == "search"}) == 2
@@ -202,7 +205,7 @@ def test_without_a_cohort_asked_for_nothing_has_another_name() -> None:
     assert plain == message and all(set(c.halving or {}) == {"eta", "first", "cohort"} for c in plain)
 
 
-@pytest.mark.parametrize(("value", "line"), [("1", "greater than or equal to 2, got 1"), ('"all"', "valid integer")])
+@pytest.mark.parametrize(("value", "line"), [("1", "must be at least 2, got 1"), ('"all"', "must be a whole number")])
 def test_a_cohort_that_is_no_number_of_trials_is_a_line(value: str, line: str) -> None:
     with pytest.raises(ConfigError, match=f"halving.cohort: .*{line}"):
         small(**tomllib.loads(f"[halving]\ncohort = {value}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -30,7 +30,8 @@ EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 FROM_EXPONENTS = {raised: chr(plain) for plain, raised in EXPONENTS.items()}
 
 
-def published_rows() -> list[dict[str, Any]]:
+@cache  # the file ships with the package, and each board that is read compares the store's copy with it
+def published_rows() -> Sequence[Mapping[str, Any]]:
     """Return one row per published number; if it is printed in several places, ``sources`` has one line for each. Keys
     are those of the file. ``ours`` is our variant that the number belongs to, ``-`` if none; ``fixed`` the parameters
     printed with it, ``alpha=1 tau=20``; ``block`` the residual block around the model, as written by
@@ -51,7 +52,7 @@ def published_rows() -> list[dict[str, Any]]:
             candidates.append(_row(line))
         else:
             _merge(match, line)
-    return [row for rows in groups.values() for row in rows]
+    return tuple(row for rows in groups.values() for row in rows)
 
 
 def rounding(printed: str) -> float:

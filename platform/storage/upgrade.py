@@ -46,7 +46,7 @@ def upgrade_store(engine: sa.Engine) -> None:
                 copy = _keep_copy(connection) if version else ""
                 _run_migrations(connection)
                 connection.execute(sa.delete(PublishedRow))
-                connection.execute(sa.insert(PublishedRow), published_rows())
+                connection.execute(sa.insert(PublishedRow), [*published_rows()])
         except (StoreError, *REFUSED) as error:
             copy_note = f" A copy of it is at {copy}." if copy else ""
             raise StoreError(

@@ -73,6 +73,7 @@ def test_the_table_prints_each_row_as_computed_by_hand(url: str, visit: Visit) -
     assert [cornn[k] for k in ("parameters", "train_seconds", "find_seconds")] == ["—", "2.0 s", "2.5 min"]
 
 
+@pytest.mark.integration
 def test_headings_and_help_are_those_of_the_columns(url: str, visit: Visit) -> None:
     shown = json.loads(visit(url, "task", task="fitzhugh_nagumo").dataframe[0].proto.columns)
     for column in columns.of("dashboard"):
@@ -101,6 +102,7 @@ def test_numbers_stay_numbers_under_the_print_so_that_columns_sort(url: str, vis
     assert list(frame["share"]) == [0, 0, 1]
 
 
+@pytest.mark.integration
 def test_the_board_says_who_is_best_how_sure_that_is_and_how_it_is_ranked(url: str, visit: Visit) -> None:
     text = notes(visit(url, "task", task="fitzhugh_nagumo"))
     best = (
@@ -222,6 +224,7 @@ def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit)
     assert [v["value"] for v in lines if v["name"] == "seed 0"] == pytest.approx([3.0, 1.0, 2.0])
 
 
+@pytest.mark.integration
 def test_a_row_whose_seeds_diverged_says_why(url: str, visit: Visit) -> None:
     page = visit(url, "row", row=trial("cornn", 0).row)
     seeds = page.dataframe[0].value.sort_values("seed")
@@ -286,6 +289,7 @@ def test_an_empty_store_says_which_sweep_is_running(tmp_path: Path, visit: Visit
     st.cache_resource.clear()
 
 
+@pytest.mark.integration
 def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Visit) -> None:
     page = visit(url, "compare", rows=f"{trial('lem', 0).row[:8]},{trial('lstm', 0).row[:8]}")
     assert "LEM and LSTM are not significantly different on FitzHugh–Nagumo: about 2 more seeds" in notes(page)
@@ -332,6 +336,7 @@ def test_a_sweep_tells_how_its_trials_stand_each_state_apart(url: str, visit: Vi
     assert "running" in notes(page) and "longwave sweep pause demo" in notes(page)
 
 
+@pytest.mark.integration
 def test_a_sweep_warns_of_packs_that_make_no_step_and_goes_on_as_running(
     url: str, visit: Visit, tmp_path: Path
 ) -> None:
@@ -344,6 +349,7 @@ def test_a_sweep_warns_of_packs_that_make_no_step_and_goes_on_as_running(
     assert line in warning.value and "longwave sweep pause demo" in notes(page)
 
 
+@pytest.mark.integration
 def test_published_numbers_stand_beside_ours_with_their_reason(url: str, visit: Visit) -> None:
     page = visit(url, "reproduction")
     [[_, *lines]] = link_tables(page)
@@ -363,6 +369,7 @@ def test_filters_that_no_printed_number_passes_say_so(url: str, visit: Visit, mo
     assert link_tables(page) == []
 
 
+@pytest.mark.integration
 def test_costs_are_those_of_the_runs(url: str, visit: Visit) -> None:
     page = visit(url, "cost")
     spent = page.dataframe[0].value.set_index("model")
@@ -371,6 +378,7 @@ def test_costs_are_those_of_the_runs(url: str, visit: Visit) -> None:
     assert {v["phase"]: v["amount"] * 3600 for v in hours} == {"search": 150.0, "retrain": pytest.approx(2.0)}
 
 
+@pytest.mark.integration
 def test_coverage_says_what_was_run_and_how_a_hole_is_filled(url: str, visit: Visit) -> None:
     page = visit(url, "coverage", model="gru", board="adding N=500")
     assert "5 of 5 cells were run" in notes(page)

@@ -112,6 +112,7 @@ def test_others_are_let_in_by_a_word_of_its_own_alone(address: str, capsys: pyte
         assert "lets others in" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_who_has_not_logged_in_sees_nothing_where_a_log_in_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

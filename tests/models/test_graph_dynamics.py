@@ -156,6 +156,7 @@ def test_the_energy_of_linear_graphcon_decays_with_damping_as_its_modes_do_and_n
             assert max(grown) < 1 and energy[-1] < 1e-6 * energy[0]
 
 
+@pytest.mark.integration
 def test_on_the_grid_plain_networks_smooth_and_undamped_graphcon_and_g2_do_not() -> None:
     actual = {name: [energy for energy, _ in trace] for name, trace in study_models(100).items()}
     assert actual.keys() == STUDY.keys() and all(len(trace) == 100 for trace in actual.values())

@@ -177,6 +177,7 @@ def test_each_layers_force_is_minus_the_derivative_of_its_hamiltonian(
 CALM = {"b1": np.array([0.3, -0.2, 0.5]), "V1": np.array([[0.4], [-0.3], [0.2]]), "c1": np.full(3, OPEN)}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name, scheme", [("unicornn", "imex"), *product(["tanh", "sin"], ["imex", "symplectic"])])
 def test_the_energy_under_constant_input_stays_bounded_with_an_error_of_the_schemes_order(
     name: str, scheme: str

@@ -27,6 +27,7 @@ def test_a_row_is_told_its_recipe_its_paper_and_what_is_known_to_differ() -> Non
     assert About.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts and facts.version == VERSION
 
 
+@pytest.mark.integration
 def test_what_explains_a_row_of_any_model_and_task_is_well_formed_without_data() -> None:
     for task, spec in all_tasks().items():
         for model in all_models():

@@ -104,6 +104,7 @@ def test_fitzhugh_nagumo_has_the_same_bits_whatever_way_a_processor_sums() -> No
     assert len(outputs) == 1 and len(outputs.pop()) > 1001 * 8
 
 
+@pytest.mark.integration
 def test_fitzhugh_nagumo_converges_to_an_independent_runge_kutta_solution() -> None:
     def slope(s: np.ndarray) -> np.ndarray:
         return np.array([s[0] - s[0] ** 3 / 3 - s[1] + 0.5, 0.02 * (s[0] + 0.7 - 0.8 * s[1])])

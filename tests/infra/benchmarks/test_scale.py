@@ -94,6 +94,7 @@ def test_after_a_driver_that_ended_at_half_another_goes_on_and_nothing_is_lost(
     assert not [*(tmp_path / "checkpoints").iterdir()], "checkpoints of packs that are over are removed"
 
 
+@pytest.mark.integration
 def test_the_audit_sees_one_epoch_that_is_gone_and_one_trial_that_was_begun_again(
     tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:

@@ -148,6 +148,7 @@ def test_a_board_is_drawn(kind: str, swept: tuple[Any, str]) -> None:
     assert "LEM" in spec and "GRU" in spec
 
 
+@pytest.mark.integration
 def test_one_variant_is_shown_alone(swept: tuple[Any, str], tmp_path: Path) -> None:
     more = {**TINY, "name": "more", "variant": "N=30", "models": ["lem"], "retrain": 1}
     store = f"sqlite:///{tmp_path}/store.db"

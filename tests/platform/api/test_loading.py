@@ -180,6 +180,7 @@ def test_one_logit_above_zero_predicts_the_second_of_two_classes(
     assert hits / count == 100, "as it is scored"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("task", "model", "outputs"), [("karate", "gcn", (1, 34, 4)), ("fitzhugh_nagumo_free", "lem", (512, 100, 1))]
 )
@@ -218,6 +219,7 @@ def test_weights_are_kept_in_no_other_sweep_and_change_no_trial(url: str, row: A
         lw.load(name, store=plain)
 
 
+@pytest.mark.integration
 def test_a_row_without_weights_gets_them_by_the_command_that_the_error_names(
     home: Path, row: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

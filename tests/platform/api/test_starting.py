@@ -58,6 +58,7 @@ def test_the_row_numbers_of_a_filtered_and_shuffled_frame_are_no_input(own_home:
     assert tomllib.loads(started.card.read_text())["channels"] == ["v*"]
 
 
+@pytest.mark.integration
 def test_arrays_are_a_task_whose_sweep_runs(tmp_path: Path) -> None:
     started = lw.start(X, Y, name="arrays", models=["lstm"], trials=1, seeds=1)
     check_batches("my-arrays")

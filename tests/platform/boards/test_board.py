@@ -130,6 +130,7 @@ def test_a_row_of_5_ended_and_45_diverged_seeds_stands_behind_all_that_mostly_en
 seed = st.one_of(st.none(), st.integers(0, 20).map(float))
 
 
+@pytest.mark.integration
 @given(st.lists(st.lists(seed, min_size=1, max_size=6), min_size=1, max_size=6), st.sampled_from(["min", "max"]))
 def test_the_order_is_that_of_medians_with_diverged_seeds_worst_then_of_the_share(
     scores: list[list[float | None]], goal: str
@@ -162,6 +163,7 @@ def test_configurations_and_variants_are_rows_of_their_own_and_variants_are_rank
     ]
 
 
+@pytest.mark.integration
 @given(st.lists(st.lists(seed, min_size=1, max_size=6), min_size=1, max_size=6))
 def test_ranks_are_those_of_the_standings_of_all_seeds(scores: list[list[float | None]]) -> None:
     ends = [["diverged" if score is None else score for score in row] for row in scores]

@@ -115,6 +115,7 @@ def test_models_that_tie_are_all_named_and_only_a_perfect_score_is_written_as_on
     assert lines[2].endswith("with all of them A and B (100).") and "99.9 [99.9, 99.9]" in lines[-1]
 
 
+@pytest.mark.integration
 def test_the_command_prints_curves(
     tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
 ) -> None:

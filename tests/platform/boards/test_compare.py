@@ -188,6 +188,7 @@ def stored(tmp_path: Path, open_store: Callable[[str], Store]) -> str:
     return url
 
 
+@pytest.mark.integration
 def test_the_command_compares_models_and_rows(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
     def printed(*arguments: str) -> str:
         assert main([*arguments, "--store", stored]) == 0

@@ -68,6 +68,7 @@ def test_a_printed_number_beside_a_row_of_its_title_says_where_it_was_printed() 
     assert all(row.label.startswith(row.title) for row in actual)
 
 
+@pytest.mark.integration
 @given(st.sets(st.tuples(st.sampled_from([8, 9]), st.sampled_from([3, 4]), st.sampled_from([0.1, 0.2])), min_size=2))
 def test_no_two_rows_of_a_board_have_the_same_label(settings: set[tuple[int, int, float]]) -> None:
     actual = board(*({"hidden": h, "epochs": e, "params": {"lr": lr}} for h, e, lr in settings))

@@ -185,6 +185,7 @@ def test_a_beginning_must_be_unique_in_the_store_and_not_on_the_board_alone(tmp_
         assert [row.untrusted for row in read_board(store, "t", Pool(trust=(twin,)))] == [True]
 
 
+@pytest.mark.integration
 def test_numbers_that_a_board_does_not_count_count_neither_in_a_row_in_full_nor_between_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -97,6 +97,7 @@ def test_croissant_leads_programs_to_the_tables_and_to_what_is_in_them(published
     assert sorted(t for t in tests if t is not None) == sorted(v for v in table["test"].to_pylist() if v is not None)
 
 
+@pytest.mark.integration
 def test_types_in_croissant_are_those_in_parquet(published: Path) -> None:
     said = json.loads((published / "croissant.json").read_text())
     names = {"string": "sc:Text", "large_string": "sc:Text", "int64": "sc:Integer", "double": "sc:Float"}
@@ -108,6 +109,7 @@ def test_types_in_croissant_are_those_in_parquet(published: Path) -> None:
         assert file["sha256"] == hashlib.sha256((published / file["contentUrl"]).read_bytes()).hexdigest()
 
 
+@pytest.mark.integration
 def test_a_model_has_the_median_of_its_best_row_of_each_board_for_a_hub(published: Path) -> None:
     assert {file.name for file in (published / "eval_results").iterdir()} == {"lem.yaml", "lstm.yaml"}, "gru has none"
     scores = yaml.safe_load((published / "eval_results/lem.yaml").read_text())

@@ -95,6 +95,7 @@ def test_the_medians_stand_where_the_axis_says() -> None:
     assert sorted(marks) == pytest.approx(sorted(at), abs=0.6)
 
 
+@pytest.mark.integration
 def test_equal_rows_give_equal_figures_and_each_has_its_own_view() -> None:
     some = [*groups(4)]
     board = rows(some, [])

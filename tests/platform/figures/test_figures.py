@@ -48,6 +48,7 @@ def board() -> list[Row]:
     return [replace(row, family={"a": "gated", "b": "ODE"}.get(row.model, "")) for row in made]
 
 
+@pytest.mark.integration
 def test_a_forest_holds_medians_intervals_seeds_and_printed_numbers() -> None:
     made = forest(board(), ["A", "B"], log=False)
     assert sorted(m["value"] for m in marks(made, "seed")) == [1, 2, 3, 4, 4, 5, 6, 8]
@@ -225,6 +226,7 @@ def deep(
     return replace(row, family="gated", title=f"{row.title} (layers {layers})"), ended
 
 
+@pytest.mark.integration
 def test_depth_joins_the_medians_of_a_models_rows_and_leaves_out_models_of_one_depth() -> None:
     groups = [deep("a", 2, [90.0, 80.0, 85.0]), deep("a", 64, [30.0, 50.0, "diverged"], 0.0), deep("b", 2, [70.0])]
     board, ran = [row for row, _ in groups], [t for _, own in groups for t in own]

@@ -157,6 +157,7 @@ def test_a_row_of_a_plugin_that_is_not_here_is_read_like_any_other(
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_a_bundle_of_a_plugin_is_taken_where_the_plugin_is_and_refused_in_words_where_it_is_not(
     planned: Store, file: Path, here: Workers, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -195,6 +195,7 @@ def test_a_ratio_is_covered_in_93_cases_of_100_at_least(n: int) -> None:
         assert line.holds, line
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("law", PROMISES, ids=lambda law: law.name)
 def test_the_seeds_that_are_promised_decide_in_80_cases_of_100_give_or_take_30_in_100(law: PairLaw) -> None:
     for line in check_promised_seeds(law, 200):

@@ -36,6 +36,7 @@ def test_of_twenty_models_too(law: SeedLaw) -> None:
         assert line.holds, line
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("law", [*FEW_SEEDS, *UNSEEN], ids=lambda law: law.name)
 def test_where_rows_learn_or_do_not_few_and_mixed_seeds_hold_their_claim(law: SeedLaw) -> None:
     for line in (*false_claims(law, 8, 5, 150), *false_claims(law, 13, 5, 100), *false_claims(law, 8, MIXED, 100)):

@@ -146,6 +146,7 @@ def test_an_interval_needs_five_tasks_and_two_seeds_on_each_and_no_spread_leaves
     assert overall_score([[1.0, 1.0], *[[0.5, 0.5]] * 4], rng) == Estimate(0.6, 0.6, 0.6)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("shape", "truth", "n"), [("unequal", 0.5, 3), ("unequal", 0.5, 5), ("unequal", 0.5, 10), ("skewed", 0.8, 3)]
 )

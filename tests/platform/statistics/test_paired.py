@@ -25,6 +25,7 @@ def test_the_p_value_is_the_share_of_signs_with_as_large_a_sum(actual: list[int]
     assert signed_rank(np.array(actual, float)) == pytest.approx(np.mean(sums >= sums[0]), rel=1e-12)
 
 
+@pytest.mark.integration
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=8))
 @example([3, -1, 0, 0, 2, 2, 1])
 @settings(max_examples=25)

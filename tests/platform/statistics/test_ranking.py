@@ -154,6 +154,7 @@ def test_holms_adjustment_does_not_depend_on_the_order(p: list[float], random: A
     assert holm([p[i] for i in shuffled]) == pytest.approx(holm(p)[shuffled])
 
 
+@pytest.mark.integration
 @given(boards, st.sampled_from([ERROR, ACCURACY, Scale("min", None)]), st.sampled_from([0.05, 0.3]))
 @settings(max_examples=60)
 def test_who_is_better_is_decided_by_the_guarded_rank_test(rows: list[list[Score]], scale: Scale, alpha: float) -> None:
@@ -272,6 +273,7 @@ def test_rows_without_spread_are_told_apart_from_four_seeds_on() -> None:
         assert not apart([[1.0] * n, [1.0] * n], ERROR).any()
 
 
+@pytest.mark.integration
 @given(boards, st.sampled_from([ERROR, ACCURACY]))
 def test_a_standing_follows_from_who_is_told_from_whom(rows: list[list[Score]], scale: Scale) -> None:
     places, message = standings(rows, scale), apart(rows, scale)
@@ -284,6 +286,7 @@ def test_a_standing_follows_from_who_is_told_from_whom(rows: list[list[Score]], 
             assert message[i, j] == 0
 
 
+@pytest.mark.integration
 @given(boards, st.sampled_from([ERROR, ACCURACY]))
 def test_tie_groups_are_the_largest_runs_of_rows_not_told_apart(rows: list[list[Score]], scale: Scale) -> None:
     places, message, line = standings(rows, scale), apart(rows, scale), order(rows, scale)
@@ -297,6 +300,7 @@ def test_tie_groups_are_the_largest_runs_of_rows_not_told_apart(rows: list[list[
     assert [{i for i, place in enumerate(places) if k in place.ties} for k in range(count)] == largest
 
 
+@pytest.mark.integration
 @given(boards, st.sampled_from([ERROR, ACCURACY]))
 def test_a_chain_is_the_longest_run_of_rows_each_better_than_the_next(rows: list[list[Score]], scale: Scale) -> None:
     decisions, line = apart(rows, scale), order(rows, scale)
@@ -315,6 +319,7 @@ def test_groups_that_overlap_make_no_chain() -> None:
     assert chain_length([[1.0 + j / 10 for j in range(10)]] * 3, ERROR) == 1 and chain_length([], ERROR) == 0
 
 
+@pytest.mark.integration
 @given(boards, st.randoms())
 def test_standings_do_not_depend_on_the_order_of_rows_with_different_medians(rows: list[Any], random: Any) -> None:
     rows = list({typical(seeds, ERROR): seeds for seeds in rows}.values())
@@ -322,6 +327,7 @@ def test_standings_do_not_depend_on_the_order_of_rows_with_different_medians(row
     assert standings([rows[i] for i in shuffled], ERROR) == [standings(rows, ERROR)[i] for i in shuffled]
 
 
+@pytest.mark.integration
 @given(boards)
 def test_the_other_goal_turns_the_board_over_where_no_seed_diverged(rows: list[list[Score]]) -> None:
     whole: list[list[Score]] = [[s or 99.0 for s in seeds] for seeds in rows]

@@ -124,6 +124,7 @@ def test_a_row_with_an_error_of_zero_costs_other_pairs_no_logs() -> None:
     assert actual.p_log[1] == pytest.approx(welch(board[0], board[2]))
 
 
+@pytest.mark.integration
 @given(rows, st.sampled_from([1e-3, 7.0, 1e6]))
 def test_the_unit_of_an_error_does_not_matter(board: list[list[Score]], unit: float) -> None:
     one = pair_tests(errors(board, ERROR), ERROR)

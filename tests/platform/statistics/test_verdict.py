@@ -130,6 +130,7 @@ def word_on_a_mean(ours: list[float], value: float, runs: int | None, relative: 
 spreads = st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=14).filter(lambda x: np.std(x) > 1e-3)
 
 
+@pytest.mark.integration
 @given(
     spreads,
     st.floats(0.05, 1.5),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from rich.console import Console
+from tiers import list_seeds
 
 from longwave.platform.about import about
 from longwave.platform.records.report import Report, split_reports
@@ -69,7 +70,7 @@ def held(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         return {name: sorted(tuple(row) for row in connection.execute(query)) for name, query in queries.items()}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", list_seeds(6, 2))
 def test_a_batch_leaves_what_its_reports_leave_one_after_another(
     seed: int, tmp_path: Path, open_store: OpenStore, tiny: Tiny
 ) -> None:

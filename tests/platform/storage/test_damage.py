@@ -266,6 +266,7 @@ def test_a_schema_that_is_no_text_any_more_is_repaired_all_the_same(whole: Path,
         assert store.sweeps() == ["one"] and store.trials("one") == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("byte", [0xD5, ord("x")])
 def test_a_time_that_is_no_text_or_no_time_is_damage_and_no_server_that_is_away(
     whole: Path, tmp_path: Path, byte: int

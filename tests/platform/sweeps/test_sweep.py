@@ -48,6 +48,7 @@ def packs_trained(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return trained
 
 
+@pytest.mark.integration
 def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
     tiny: Tiny, store: Store, here: Workers, console: Console
 ) -> None:

@@ -48,10 +48,14 @@ def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int)
     return losses[:steps]
 
 
+MANY_STEPS = ("lem", "cornn", "lstm", "tau_gru", "unicornn")
+
+
 @pytest.mark.parametrize(
-    "model",
+    ("model", "steps"),
     mark_long(
-        {name: (name,) for name in sorted(sequence_models())},
+        {name: (name, 10) for name in sorted(sequence_models())}
+        | {f"{name}, 50 steps": (name, 50) for name in MANY_STEPS},
         "unicornn",
         "transformer",
         "mamba2",
@@ -60,15 +64,17 @@ def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int)
         "deltaproduct",
         "gated_deltanet",
         "gated_deltaproduct",
+        *(f"{name}, 50 steps" for name in MANY_STEPS),
     ),
 )
-def test_a_trial_alone_and_in_a_pack_of_eight_gives_the_same_loss_at_each_step(model: str) -> None:
-    params, steps = trial(model).params, 50 if model in ("lem", "cornn", "lstm", "tau_gru", "unicornn") else 10
+def test_a_trial_alone_and_in_a_pack_of_eight_gives_the_same_loss_at_each_step(model: str, steps: int) -> None:
+    params = trial(model).params
     pack = [trial(model, "digits", k, batch=100, params={**params, "lr": 0.001 * (k + 1)}) for k in range(8)]
     together, alone = step_losses(pack, pack[3], steps), step_losses([pack[3]], pack[3], steps)
     np.testing.assert_allclose(together, alone, rtol=1e-4)
 
 
+@pytest.mark.integration
 def test_dropout_is_each_members_own_alone_in_a_pack_and_after_a_pause() -> None:
     params = {**trial("unicornn").params, "dropout": 0.3}
     pack = [trial("unicornn", "digits", k, batch=100, params={**params, "lr": 0.001 * (k + 1)}) for k in range(3)]
@@ -161,6 +167,7 @@ def test_a_validation_that_is_infinitely_good_diverged_too_and_is_no_best_one(se
     assert (metric.goal, end.status, end.valid) == ("min", "diverged", None)
 
 
+@pytest.mark.integration
 def test_a_retraining_is_tested_at_its_best_validation_epoch_and_a_search_trial_never() -> None:
     config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0}, seed=3)
     events = trained([config])

@@ -168,6 +168,7 @@ def test_memory_that_runs_out_in_training_is_told_with_the_members_that_did_not_
     assert [run.status for report in reports for run in report.runs] == ["ok"] * 4
 
 
+@pytest.mark.integration
 def test_a_kind_of_gpu_is_named_as_ray_names_it() -> None:
     code = (
         "import sys; from ray._private.accelerators.nvidia_gpu import NvidiaGPUAcceleratorManager as ray\n"

@@ -48,6 +48,7 @@ def recounted(machines: list[ClusterNode], placed: list[Slot]) -> tuple[Counter[
     return gpus, cpus
 
 
+@pytest.mark.integration
 @given(machines=MACHINES, steps=STEPS, cpu=st.booleans(), limit=st.none() | st.integers(1, 6))
 @settings(max_examples=150)
 def test_never_more_than_fits_gpus_first_and_none_idle_while_packs_wait(

@@ -142,7 +142,11 @@ class Crowd:
 
 
 @pytest.mark.parametrize(
-    ("workers", "a_chunk", "dies", "dead"), [(1, 4, 5, 8), (2, 4, 5, 8), (8, 4, 5, 8), (1, 8, 1000, 0)]
+    ("workers", "a_chunk", "dies", "dead"),
+    [
+        (2, 4, 5, 8),
+        *(pytest.param(*case, marks=pytest.mark.integration) for case in [(1, 4, 5, 8), (8, 4, 5, 8), (1, 8, 1000, 0)]),
+    ],
 )
 def test_no_more_is_leased_than_workers_soon_need_and_each_trial_is_trained_once(
     workers: int,

@@ -82,6 +82,7 @@ def test_a_pack_that_is_whole_keeps_its_key_also_when_some_of_it_has_ended(
     assert key == "whole" and len(job.configs) == len(left) - 1 and job.before == ()
 
 
+@pytest.mark.integration
 def test_a_cohort_is_trained_by_one_driver_whole_or_not_at_all(
     planned: Planned, store: Store, here: Workers, other: Leases
 ) -> None:

@@ -76,6 +76,7 @@ def test_the_median_pruner_stops_the_worse_half_at_each_epoch_it_is_asked_at(sto
     assert reasons <= {"MedianPruner stopped it at epoch 2", "MedianPruner stopped it at epoch 3"} and reasons
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("seed", range(2))
 def test_a_pruner_stops_the_same_trials_in_packs_whose_drivers_die_by_chance(
     seed: int, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

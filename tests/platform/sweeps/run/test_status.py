@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import pytest
+from tiers import list_seeds
 
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED, Point, Run
@@ -60,7 +61,7 @@ def trained(
     return now
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", list_seeds(3, 1))
 def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
     seed: int, any_store_url: str, open_store: Callable[[str], Store], tiny: Callable[..., SweepFile],
     monkeypatch: pytest.MonkeyPatch,

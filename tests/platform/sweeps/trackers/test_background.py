@@ -180,6 +180,7 @@ def test_a_tracker_whose_driver_was_killed_sends_what_there_is_and_ends(
         assert driver.stderr and driver.stderr.read() == "not for the driver\n" * 2
 
 
+@pytest.mark.integration
 def test_a_tracker_that_cannot_be_made_is_said_in_one_line(
     store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,9 +104,11 @@ def train_sweep(
         advice = f"See it with: longwave board {sweep.file.task or ''}".strip() + option
     else:
         advice = f"No board shows it, as nothing was retrained. See it with: longwave sweep status {name}{option}"
-    console.print(f"{name}: {view.counts()}. {advice}", highlight=False)
+    lines = [f"{name}: {view.counts()}. {advice}"]
     failed = view.count_failed()
     if failed:
         steps = f"longwave sweep status {name}{option}. Queue them again with: longwave sweep retry {name}{option}"
-        console.print(f"{failed} failed; see why with: {steps}", highlight=False)
+        lines.append(f"{failed} failed; see why with: {steps}")
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)  # a command that Rich wraps cannot be copied
     return 1 if failed and failed == len(view.ends) else 0

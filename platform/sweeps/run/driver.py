@@ -166,9 +166,8 @@ class _Driver:
             raise Interrupted(self.heartbeat.signal, command)
         if open_trials:
             with ignoring_print_errors():
-                self.console.print(
-                    f"{name}: {self.heartbeat.reason_to_end}. Resume it with: {command}", highlight=False
-                )
+                line = f"{name}: {self.heartbeat.reason_to_end}. Resume it with: {command}"
+                self.console.print(line, highlight=False, soft_wrap=True)
         return self.view
 
     def _remove_unneeded_checkpoints(self) -> None:
@@ -183,7 +182,7 @@ class _Driver:
     def _print_problem(self, tracker: Background) -> None:
         if tracker.problem:
             with ignoring_print_errors():
-                self.console.print(tracker.problem, style="yellow", markup=False, highlight=False)
+                self.console.print(tracker.problem, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
     def _open_trials(self) -> list[PlannedTrial]:
         """Return the trials that have not ended, and show the status of all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import stat
 import warnings
 from collections.abc import Iterator
@@ -75,10 +76,10 @@ def store_url(url: str | None) -> str:
 
 
 def store_option(url: str) -> str:
-    """Return the option that an advised command needs for the store at ``url``: empty for the default store. A password
-    in it is left out.
+    """Return the option that an advised command needs for the store at ``url``: empty for the default store. It is
+    quoted for a shell, and a password in it is left out.
     """
-    return "" if url == store_url(None) else f" --store {redacted(url)}"
+    return "" if url == store_url(None) else f" --store {shlex.quote(redacted(url))}"
 
 
 def sweep_storage(place: str | None, sweep: str) -> AnyPath:

@@ -68,7 +68,8 @@ def test_an_advised_command_names_its_store_unless_it_is_the_default_one_and_nev
     monkeypatch.delenv("LONGWAVE_STORE", raising=False)
     assert store_option(store_url(None)) == ""
     assert store_option(f"sqlite:///{tmp_path}/s.db") == f" --store sqlite:///{tmp_path}/s.db"
-    assert store_option("postgresql://bob:hunter2@host/db") == " --store postgresql://***@host/db"
+    assert store_option(f"sqlite:///{tmp_path}/my runs.db") == f" --store 'sqlite:///{tmp_path}/my runs.db'"
+    assert store_option("postgresql://bob:hunter2@host/db") == " --store 'postgresql://***@host/db'"
     monkeypatch.setenv("LONGWAVE_STORE", f"sqlite:///{tmp_path}/s.db")
     assert store_option(f"sqlite:///{tmp_path}/s.db") == ""
 

@@ -200,7 +200,7 @@ def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Chec
         return kind.model_validate(content)
     except ValidationError as error:
         errors = error.errors()
-        first = errors[0]
+        first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])  # missing if misspelled
         path = [str(part) for part in first["loc"] if part not in UNION_TAGS]
         if first["type"] == "extra_forbidden":
             raise ConfigError(f"{origin}: {did_you_mean('key', path[-1], _allowed_keys(kind, path))}") from None

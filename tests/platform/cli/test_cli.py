@@ -212,6 +212,7 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(
         (('"tiny"', '"ti ny"'), "name: must be 1 to 80 letters, digits, dots, hyphens and underscores, the first a "),
         (("trials = 2", "trials = -1"), "trials: must be at least 0, got -1"),
         (("hidden", "hiden"), "No key 'hiden'. Did you mean hidden"),
+        (("models", "modles"), "No key 'modles'. Did you mean models"),
         (("epochs = 3", 'epochs = "3"'), "epochs: must be a whole number, got '3'"),
         (("epochs = 3", "epochs = 3\n[space.lem]\ndt = -0.5"), "Δt (dt) must be a finite number > 0, got -0.5"),
         (("epochs = 3", "epochs = 3\n[space.lem]\ndt = {low = 2, high = 1}"), "low must not exceed high"),

@@ -24,7 +24,11 @@ from honesty.simulated_boards import (
 FAILING = [law for law in HONEST if "20" in law.name or "40" in law.name]
 
 
-@pytest.mark.parametrize("law", [*HONEST, *UNEQUAL], ids=lambda law: law.name)
+@pytest.mark.parametrize(
+    "law",
+    [*HONEST, *(pytest.param(law, marks=pytest.mark.integration) for law in UNEQUAL)],
+    ids=lambda law: law.name,
+)
 def test_a_board_of_eight_models_holds_a_false_claim_in_5_cases_of_100_at_most(law: SeedLaw) -> None:
     for line in (*false_claims(law, 8, 5, 150), *false_claims(law, 8, 10, 150)):
         assert line.holds, line

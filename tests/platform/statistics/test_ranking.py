@@ -162,7 +162,14 @@ def test_who_is_better_is_decided_by_the_guarded_rank_test(rows: list[list[Score
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "spread"), [(3, 8, 0.6), (4, 8, 0.4), (6, 10, 0.5), (8, 5, 0.3), (8, 7, 0.5), (8, 9, 0.5)]
+    ("m", "n", "spread"),
+    [
+        *[(3, 8, 0.6), (4, 8, 0.4)],
+        *(
+            pytest.param(*case, marks=pytest.mark.integration)
+            for case in [(6, 10, 0.5), (8, 5, 0.3), (8, 7, 0.5), (8, 9, 0.5)]
+        ),
+    ],
 )
 def test_so_it_is_on_boards_whose_rows_overlap_where_brunner_and_munzel_decide(m: int, n: int, spread: float) -> None:
     rng, message = np.random.default_rng(m * n), 0

@@ -94,7 +94,7 @@ def test_a_wheel_holds_every_file_that_the_program_reads_and_no_test(wheel: Path
                 assert f"longwave/{path.relative_to(ROOT)}" in names, f"The wheel lacks {path.relative_to(ROOT)}."
     assert {name.split("/")[0].split("-")[0] for name in names} == {"longwave"}
     assert {name.split("/")[1] for name in names if name.count("/") == 1 and "dist-info" not in name} == {
-        "__init__.py", "__main__.py", "files.py", "py.typed"
+        "__init__.py", "__main__.py", "files.py", "py.typed", "rules.py"
     }  # fmt: skip
 
 

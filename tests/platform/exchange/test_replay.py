@@ -92,9 +92,8 @@ def test_the_command_says_how_an_untrusted_row_is_ranked(
     assert main(["import", str(tmp_path / "honest"), "--store", store.url]) == 0
     first, second = re.sub(r"\s+", " ", capsys.readouterr().out).split(" They ")
     assert first.endswith("16 trials imported, 0 already known: schema-checked.")
-    assert second.startswith(
-        f"are untrusted: ranked after longwave reproduce ROW --keep, or with --trust {genuine.name[:12]}"
-    )
+    command = f"longwave reproduce ROW --keep --store {store.url}"
+    assert second.startswith(f"are untrusted: ranked after {command}, or with --trust {genuine.name[:12]}")
     assert main(["board", "adding", "--store", store.url]) == 0
     assert "untrusted" in capsys.readouterr().out
     assert main(["board", "adding", "--trust", "00000000", "--store", store.url]) == 2

@@ -65,21 +65,31 @@ def check_home() -> None:
 def store_url(url: str | None) -> str:
     """Return the store's URL: ``url`` if given, else ``LONGWAVE_STORE``, else SQLite in the data folder.
 
-    SQLite paths become absolute: relative ones and those with ``~``.
+    SQLite paths become absolute: relative ones and those with ``~``. The data folder is made if the store is there.
     """
-    url = url if url is not None else os.environ.get("LONGWAVE_STORE") or None
-    if url is None:
+    if url is None and not os.environ.get("LONGWAVE_STORE"):
         own_folder(home())
-        return f"sqlite:///{home() / 'longwave.db'}"
+    return _complete_url(url)
+
+
+def _complete_url(url: str | None) -> str:
+    """Return what ``store_url`` does, and make no folder."""
+    url = url if url is not None else os.environ.get("LONGWAVE_STORE") or f"sqlite:///{home() / 'longwave.db'}"
     head, _, file = url.partition(":///")
     return f"{head}:///{Path(file).expanduser().absolute()}" if head == "sqlite" and file else url
 
 
 def store_option(url: str) -> str:
     """Return the option that an advised command needs for the store at ``url``: empty for the default store. It is
-    quoted for a shell, and a password in it is left out.
+    quoted for a shell, and a password in it is left out; ``url`` may lack it already.
     """
-    return "" if url == store_url(None) else f" --store {shlex.quote(redacted(url))}"
+    shown = redacted(url)
+    return "" if shown == redacted(_complete_url(None)) else f" --store {shlex.quote(shown)}"
+
+
+def format_sweep_command(verb: str, sweep: str, url: str) -> str:
+    """Return the command that does ``verb`` with a sweep of the store at ``url``: ``longwave sweep resume demo``."""
+    return f"longwave sweep {verb} {sweep}{store_option(url)}"
 
 
 def sweep_storage(place: str | None, sweep: str) -> AnyPath:

@@ -13,6 +13,7 @@ from longwave.platform.boards.texts import metric_words
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.curves import running_curves
 from longwave.platform.figures.frame import Figure
+from longwave.platform.paths import format_sweep_command
 from longwave.platform.records.stored import Trial
 from longwave.platform.render.export import Table, of_texts
 from longwave.platform.render.harmless import in_streamlit
@@ -165,7 +166,7 @@ def draw_commands(status: SweepStatus) -> None:
     if verbs:
         bar = st.container(horizontal=True)
         for verb in verbs:
-            bar.code(status.command(verb), language=None, width="content")
+            bar.code(format_sweep_command(verb, status.name, status.store), language=None, width="content")
 
 
 page_frame.draw_page("Sweep", draw, REDRAW_SECONDS)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from longwave.platform.cli.names import NameArgument
 from longwave.platform.cli.options import FileArgument, RunOptions, takes_options
-from longwave.platform.paths import store_option, store_url
+from longwave.platform.paths import format_sweep_command, store_option, store_url
 from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.run.executor import running_workers
@@ -98,17 +98,16 @@ def train_sweep(
     from longwave.platform.render.terminal import Terminal
     from longwave.platform.sweeps.run import driver
 
-    console, name, option = Terminal(), sweep.file.name, store_option(store.url)
+    console, name = Terminal(), sweep.file.name
+    status = format_sweep_command("status", name, store.url)
     view = driver.resume_sweep(sweep, store, workers, trackers, console, numbers)
     if any(trial.phase == "retrain" for trial in store.planned(name)):
-        advice = f"See it with: longwave board {sweep.file.task or ''}".strip() + option
+        advice = f"See it with: longwave board {sweep.file.task or ''}".strip() + store_option(store.url)
     else:
-        advice = f"No board shows it, as nothing was retrained. See it with: longwave sweep status {name}{option}"
-    lines = [f"{name}: {view.counts()}. {advice}"]
-    failed = view.count_failed()
+        advice = f"No board shows it, as nothing was retrained. See it with: {status}"
+    failed, said = view.count_failed(), f"{name}: {view.counts()}. {advice}"
     if failed:
-        steps = f"longwave sweep status {name}{option}. Queue them again with: longwave sweep retry {name}{option}"
-        lines.append(f"{failed} failed; see why with: {steps}")
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)  # a command that Rich wraps cannot be copied
+        again = format_sweep_command("retry", name, store.url)
+        said += f"\n{failed} failed; see why with: {status}. Queue them again with: {again}"
+    console.print(said, highlight=False, soft_wrap=True)  # a command that Rich wraps cannot be copied
     return 1 if failed and failed == len(view.ends) else 0

@@ -10,7 +10,7 @@ import typer
 from longwave.platform.cli.app import ListFormat, ListFormatOption, PriceOption, StoreOption
 from longwave.platform.cli.names import NameArgument
 from longwave.platform.errors import LongwaveError, StoreUnavailable
-from longwave.platform.paths import store_option, store_url
+from longwave.platform.paths import format_sweep_command, store_url
 from longwave.platform.render import sweeps
 from longwave.platform.storage.leases import read_drivers
 from longwave.platform.storage.store import Store
@@ -86,7 +86,7 @@ def pause_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep pause demo
     """
-    _send_state(name, store, "pause", f"Continue it with: {_command('continue', name, store)}")
+    _send_state(name, store, "pause", f"Continue it with: {format_sweep_command('continue', name, store_url(store))}")
 
 
 def continue_sweep(name: NameArgument, store: StoreOption = None) -> None:
@@ -102,7 +102,7 @@ def stop_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep stop demo
     """
-    _send_state(name, store, "stop", f"Resume it with: {_command('resume', name, store)}")
+    _send_state(name, store, "stop", f"Resume it with: {format_sweep_command('resume', name, store_url(store))}")
 
 
 def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
@@ -118,12 +118,8 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
         kept = sum(trials for (_, status), trials in open_store.counts(name).items() if status == "failed")
     queued = f"{count} failed trial{' is' if count == 1 else 's are'} queued again"
     left = f"; not queued, because later trials followed from them: {kept}" if kept else ""
-    step = f" Train with: {_command('resume', name, store)}" if count else ""
+    step = f" Train with: {format_sweep_command('resume', name, store_url(store))}" if count else ""
     typer.echo(f"{name}: {queued}{left}.{step}")
-
-
-def _command(verb: str, name: str, store: str | None) -> str:
-    return f"longwave sweep {verb} {name}{store_option(store_url(store))}"
 
 
 def _send_state(name: str, store: str | None, state: str, next_step: str) -> None:

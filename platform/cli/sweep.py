@@ -10,7 +10,7 @@ from longwave.platform.cli.app import ListFormat, ListFormatOption, PriceOption,
 from longwave.platform.cli.names import NameArgument
 from longwave.platform.cli.options import FileArgument, PlaceOptions, takes_options
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import store_option, store_url
+from longwave.platform.paths import format_sweep_command, store_url
 from longwave.platform.render import sweeps, terminal
 from longwave.platform.render.plan import print_plan
 from longwave.platform.storage.store import Store
@@ -133,4 +133,4 @@ def plan_race(name: NameArgument, store: StoreOption = None) -> None:
     first = f"{len(missing)} trials to train first, {of_search} of them in its search"
     following = " The rest of the race and the retrainings follow." if missing else ""
     typer.echo(f"{file.name}: planned; {first}.{following}")
-    typer.echo(f"Run it with: longwave sweep resume {file.name}{store_option(store_url(store))}")
+    typer.echo(f"Run it with: {format_sweep_command('resume', file.name, store_url(store))}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 from rich.text import Text
 
+from longwave.platform.paths import format_sweep_command
 from longwave.platform.records.probe import CPU
 from longwave.platform.render import terminal
 from longwave.platform.render.harmless import one_line
@@ -90,7 +91,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
     for reason, count in sorted(status.failures.items(), key=lambda item: -item[1])[:SHOWN]:
         terminal.print_line(one_line(f"  {count} failed: {reason}"))
     if status.failures:
-        terminal.print_line(f"  Queue them again with: {status.command('retry')}")
+        terminal.print_line(f"  Queue them again with: {format_sweep_command('retry', status.name, status.store)}")
 
 
 def print_overview(statuses: Sequence[SweepStatus], format: str) -> None:
@@ -155,7 +156,8 @@ def status_line(status: SweepStatus) -> str:
     time_left = (
         f"about {duration_text(status.left)} left" if status.left is not None and status.state == "running" else ""
     )
-    hint = f"resume it with: {status.command('resume')}" if status.state == "interrupted" else ""
+    resume = format_sweep_command("resume", status.name, status.store)
+    hint = f"resume it with: {resume}" if status.state == "interrupted" else ""
     return ", ".join(part for part in (status.state, done, epochs, time_left, hint) if part)
 
 

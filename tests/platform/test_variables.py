@@ -67,6 +67,8 @@ def test_an_advised_command_names_its_store_unless_it_is_the_default_one_and_nev
 ) -> None:
     monkeypatch.delenv("LONGWAVE_STORE", raising=False)
     assert store_option(store_url(None)) == ""
+    monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path / "absent"))
+    assert store_option(f"sqlite:///{tmp_path}/s.db") and not (tmp_path / "absent").exists(), "only a store needs it"
     assert store_option(f"sqlite:///{tmp_path}/s.db") == f" --store sqlite:///{tmp_path}/s.db"
     assert store_option(f"sqlite:///{tmp_path}/my runs.db") == f" --store 'sqlite:///{tmp_path}/my runs.db'"
     assert store_option("postgresql://bob:hunter2@host/db") == " --store 'postgresql://***@host/db'"

@@ -14,7 +14,7 @@ from functools import partial
 from rich.console import Console
 
 from longwave.platform.errors import Interrupted, StoreError, WorkerError, WorkersLostError
-from longwave.platform.paths import make_ready, store_option
+from longwave.platform.paths import format_sweep_command, make_ready
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.integrity import damage_after_crash
 from longwave.platform.storage.leases import SECONDS, Driver, LeaseLostError, Leases, read_drivers
@@ -143,7 +143,7 @@ class _Driver:
     def run(self) -> Progress:
         """Train until nothing is missing, or until the driver must stop."""
         name = self.sweep.file.name
-        command = f"longwave sweep resume {name}{store_option(self.store.url)}"
+        command = format_sweep_command("resume", name, self.store.url)
         with ExitStack() as stack:
             trackers = stack.enter_context(tracking(self.trackers))
             for tracker in trackers:

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Self
 
 from longwave.platform.errors import StoreError
-from longwave.platform.paths import store_option
+from longwave.platform.paths import format_sweep_command
 from longwave.platform.storage.leases import SECONDS, Leases, read_drivers
 from longwave.platform.storage.liveness import BEATS
 from longwave.platform.storage.store import Store
@@ -142,9 +142,8 @@ class Heartbeat:
     def _reason_to_wait(self) -> str:
         """Return why the driver may not train at present; empty if it may."""
         if self._state == "pause":
-            return (
-                f"{PAUSED} continue it with: longwave sweep continue {self.leases.sweep}{store_option(self.store.url)}"
-            )
+            command = format_sweep_command("continue", self.leases.sweep, self.store.url)
+            return f"{PAUSED} continue it with: {command}"
         return self._reason_to_yield()
 
     def _reason_to_yield(self) -> str:

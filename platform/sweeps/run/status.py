@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from longwave.platform.paths import store_option
 from longwave.platform.records.run import ENDED
 from longwave.platform.records.stored import EpochCounts, PlannedTrial, RunningTrial, SweepCost
 from longwave.platform.records.trial import Phase
+from longwave.platform.redaction import redacted
 from longwave.platform.storage.leases import Driver, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
@@ -107,7 +107,7 @@ class SweepStatus:
         drivers: Processes that run it.
         failures: Number of failed trials by reason.
         spent: What it has cost.
-        store_option: What commands about it need besides its name, as ``paths.store_option`` returns it.
+        store: URL of its store, without a password.
     """
 
     name: str
@@ -121,17 +121,13 @@ class SweepStatus:
     drivers: Sequence[Driver]
     failures: Mapping[str, int]
     spent: SweepCost = SweepCost()
-    store_option: str = ""
+    store: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data: the counts first, as ``sweep status`` has always printed them."""
         data = asdict(self)
-        del data["store_option"]
+        del data["store"]
         return {**data.pop("counts"), **data}
-
-    def command(self, verb: str) -> str:
-        """Return the command that does ``verb`` with this sweep: ``resume``, ``pause``, ``retry``."""
-        return f"longwave sweep {verb} {self.name}{self.store_option}"
 
 
 def sweep_status(store: Store, name: str) -> SweepStatus:
@@ -166,7 +162,7 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
         drivers=drivers,
         failures=dict(Counter(f"{model}: {reason}" for model, reason in store.failures(name))),
         spent=store.cost(name),
-        store_option=store_option(store.url),
+        store=redacted(store.url),
     )
 
 

@@ -171,12 +171,12 @@ def test_a_sweep_whose_trials_all_fail_ends_with_status_1_and_says_how_to_go_on(
 ) -> None:
     train = train_module._train
 
-    def fail(configs: Sequence[Any], *rest: Any) -> Any:
+    def fail_in_phase(configs: Sequence[Any], *rest: Any) -> Any:
         if configs[0].phase == broken:
             raise OSError("No space left on device")
         return train(configs, *rest)
 
-    monkeypatch.setattr(train_module, "_train", fail)
+    monkeypatch.setattr(train_module, "_train", fail_in_phase)
     store = f"--store sqlite:///{file.parent}/f.db"
     assert main(["sweep", "run", str(file), "--here", "--mlflow", "off", *store.split()]) == status
     said = " ".join(capsys.readouterr().out.split())

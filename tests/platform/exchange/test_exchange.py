@@ -128,12 +128,12 @@ def test_a_rejected_bundle_changes_nothing_and_says_why(
 def test_an_unknown_model_is_told_once_for_all_its_trials(
     genuine: File, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def renamed(changed: Content) -> None:
+    def rename_model(changed: Content) -> None:
         for trial in changed["trials"]:
             if trial["config"]["model"] == "lem":
                 trial["config"]["model"] = "lemming"
 
-    write(forge(genuine, renamed), tmp_path / "forged")
+    write(forge(genuine, rename_model), tmp_path / "forged")
     assert main(["import", str(tmp_path / "forged"), "--dry-run"]) == 2
     [line] = [line for line in capsys.readouterr().err.splitlines() if "No model" in line]
     assert re.match(r"reject: names: trial \w+ and 5 more: No model 'lemming'\.", line)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import io
 import math
 import threading
 import time
@@ -12,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -25,15 +22,13 @@ from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import EpochCounts, PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
+from longwave.platform.sweeps.run.notebook import NotebookLive
 from longwave.platform.sweeps.run.status import PhaseOfCell, count_trials, remaining_epochs
 from longwave.platform.sweeps.run.time_left import LOG_SECONDS, duration_text
 
-UPDATE_SECONDS = 0.5
-"""Least seconds between two updates."""
 ESTIMATE_SECONDS, ESTIMATE_FACTOR = 3.0, 50.0
 """Pause between two estimates of the time left: at least so many seconds, and so many times as long as one takes."""
-WIDTH, LONGEST_NAME = 100, 30
-FRAME = '<pre style="white-space:pre;line-height:1.3;font-family:monospace">{code}</pre>'
+LONGEST_NAME = 30
 
 
 @contextmanager
@@ -45,44 +40,6 @@ def ignoring_print_errors() -> Iterator[None]:
         raise
     except OSError:
         pass
-
-
-class NotebookLive:
-    """Shows a renderable in the output of the notebook cell that runs.
-
-    Args:
-        render: Returns what to show now.
-    """
-
-    def __init__(self, render: Callable[[], RenderableType]) -> None:
-        self.render, self._last = render, 0.0
-        self._output: Any = None
-
-    def start(self) -> None:
-        """Start the output."""
-        display_module: Any = importlib.import_module("IPython.display")
-        self._output = display_module.display(display_module.HTML(self._html()), display_id=True)
-        self._last = time.monotonic()
-
-    def refresh(self) -> None:
-        """Update the output, unless it was updated a moment ago."""
-        if self._output is not None and time.monotonic() - self._last > UPDATE_SECONDS:
-            self._show()
-
-    def stop(self) -> None:
-        """Update the output for the last time."""
-        if self._output is not None:
-            self._show()
-
-    def _show(self) -> None:
-        display_module: Any = importlib.import_module("IPython.display")
-        self._output.update(display_module.HTML(self._html()))
-        self._last = time.monotonic()
-
-    def _html(self) -> str:
-        page = Console(file=io.StringIO(), record=True, width=WIDTH, force_jupyter=False, force_terminal=True)
-        page.print(self.render())
-        return page.export_html(inline_styles=True, code_format=FRAME)
 
 
 COLOURS = {"ok": "green", "diverged": "yellow", "stopped": "cyan", "failed": "red"}

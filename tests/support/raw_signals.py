@@ -8,7 +8,12 @@ from pathlib import Path
 import numpy as np
 import scipy.io.wavfile
 from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
+from tiers import mark_long
 
+BIDMC_PROBLEMS = mark_long(
+    {name: (name,) for name in ("BIDMC32HR", "BIDMC32RR", "BIDMC32SpO2")}, "BIDMC32RR", "BIDMC32SpO2"
+)
+"""The three problems of heartbeat and breath, as parameters of a test."""
 CHANNELS = "body_acc_x body_acc_y body_acc_z body_gyro_x body_gyro_y body_gyro_z total_acc_x total_acc_y total_acc_z"
 COMMANDS = "yes no up down left right on off stop go".split()
 OTHERS = ["bed", "cat", "marvin"]

@@ -17,7 +17,6 @@ import raw_text
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import mark_long
 
 from longwave.platform.render.export import Format
 from longwave.platform.render.tasks import print_task
@@ -31,7 +30,6 @@ from longwave.tasks.formats.ts_files import read_ts
 from longwave.tasks.har2 import read_table
 
 BIDMC = {"BIDMC32HR": bidmc32hr, "BIDMC32RR": bidmc32rr, "BIDMC32SpO2": bidmc32spo2}
-PROBLEMS = mark_long({name: (name,) for name in BIDMC}, "BIDMC32RR", "BIDMC32SpO2")
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +120,7 @@ def test_worms_may_be_there_twice_as_often_as_in_the_original_and_no_more(capsys
         load(eigenworms.TASK)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", raw_signals.BIDMC_PROBLEMS)
 def test_windows_cut_at_a_line_end_or_copied_are_refused(problem: str) -> None:
     task = BIDMC[problem].TASK
     folder = files(task).folder

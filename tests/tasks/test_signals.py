@@ -14,7 +14,6 @@ import scipy.io.wavfile
 import torch
 from raw_signals import sound, write_wav
 from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
-from tiers import mark_long
 from torch.utils.data import random_split
 
 from longwave.tasks import bidmc32hr, bidmc32rr, bidmc32spo2, eigenworms, google12, har2, timit
@@ -24,7 +23,6 @@ from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 
 BIDMC = {"BIDMC32HR": bidmc32hr, "BIDMC32RR": bidmc32rr, "BIDMC32SpO2": bidmc32spo2}
-PROBLEMS = mark_long({name: (name,) for name in BIDMC}, "BIDMC32RR", "BIDMC32SpO2")
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +100,7 @@ def test_worms_of_other_classes_in_the_two_files_are_refused() -> None:
 
 
 @pytest.mark.usefixtures("short")
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", raw_signals.BIDMC_PROBLEMS)
 def test_windows_are_divided_as_the_papers_code_divides_them(problem: str) -> None:
     task = BIDMC[problem].TASK
     values, targets = raw_signals.write_bidmc(folder_of(task), problem, 7949, 3)
@@ -115,7 +113,7 @@ def test_windows_are_divided_as_the_papers_code_divides_them(problem: str) -> No
         np.testing.assert_array_equal(split.targets.numpy()[:, 0], targets[index].astype(np.float32))
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", raw_signals.BIDMC_PROBLEMS)
 def test_each_problem_has_its_own_files_and_whole_windows(problem: str) -> None:
     task = BIDMC[problem].TASK
     assert task.name == problem.lower() and task.files is not None

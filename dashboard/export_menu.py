@@ -14,7 +14,7 @@ from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import plain
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render import board as as_text
-from longwave.platform.render.export import Table
+from longwave.platform.render.table import Table
 
 REFERENCES = ("kind", "model", "number", "parameters")
 

@@ -16,9 +16,10 @@ from longwave.dashboard.board_table import BEST_COLOUR
 from longwave.platform.errors import LongwaveError
 from longwave.platform.figures.frame import FAINT, Figure
 from longwave.platform.figures.svg import escape_text
-from longwave.platform.render.export import Format, Table, format_tables
+from longwave.platform.render.export import Format, format_tables
 from longwave.platform.render.harmless import in_streamlit
 from longwave.platform.render.sweeps import status_line
+from longwave.platform.render.table import Table
 
 PAGES = {
     "": {"overview": "Overview", "task": "Board", "model": "Model", "compare": "Compare", "sweep": "Sweeps"},

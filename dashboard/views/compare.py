@@ -11,14 +11,14 @@ from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.dashboard.link_table import draw_link_table
 from longwave.platform.boards.compare import Comparison, compare, resolve
 from longwave.platform.boards.overview import overviews
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.ratios import error_ratios
 from longwave.platform.render.comparison import comparison_table
-from longwave.platform.render.export import Table
-from longwave.platform.render.harmless import in_streamlit
+from longwave.platform.render.harmless import escape_invisible, in_streamlit
+from longwave.platform.render.table import Table
 
 MOST = 5
 """Largest number of models or rows."""
@@ -28,10 +28,10 @@ def draw(url: str) -> None:
     """Draw the comparison of the rows, or of the models, in the URL."""
     rows = cached_reads.read_board_rows(url)
     pickers, corner = page_frame.draw_head(1000)
-    chosen = [cached_reads.find_row(url, name) for name in state.address_list("rows")[:MOST]]
+    chosen = pick_rows(url, rows, pickers)
     names = [resolve(rows, row.config) for row in chosen] or pick_models(rows, pickers)
     if len(names) < 2:
-        raise ConfigError("A comparison needs two models. Choose another one.")
+        raise ConfigError(f"A comparison needs two {'rows' if chosen else 'models'}. Choose another one.")
     for row in chosen[1:]:
         if row.place != chosen[0].place:
             named_rows = " and ".join(f"{r.label} on {r.board}" for r in (chosen[0], row))
@@ -49,6 +49,27 @@ def draw(url: str) -> None:
         page_frame.draw_link(bar, "row", row.label, row=row.config)
     with corner:
         page_frame.draw_share_menu("Comparison", tables, figures)
+
+
+def pick_rows(url: str, rows: Sequence[Row], container: object) -> list[Row]:
+    """Draw a picker of the rows in the URL and the others of their board, and return the choice; draw nothing without.
+
+    Raises:
+        ConfigError: The URL has a name of no row, or of several.
+    """
+    names = {cached_reads.find_row(url, name).key: name for name in state.address_list("rows")[:MOST]}
+    if not names:
+        return []
+    boards = {row.place for row in rows if row.key in names}
+    offered = [row for row in rows if row.key in names or (row.current and row.place in boards)]
+    options = {names.get(row.key, row.config[:SHORT]): row for row in offered}
+    labels = {
+        name: escape_invisible(f"{row.label} on {row.board}" if len(boards) > 1 else row.label)
+        for name, row in options.items()
+    }
+    label = f"Rows, at most {MOST}; each is compared with the first, or models if no row is chosen"
+    picked = state.draw_choices(label, "rows", [*options], labels.__getitem__, container, limit=MOST)
+    return [options[name] for name in picked]
 
 
 def pick_models(rows: Sequence[Row], container: object) -> list[str]:

@@ -17,9 +17,10 @@ from longwave.platform.boards.separation import count_words
 from longwave.platform.boards.texts import DASH, estimate, marked_median
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.heat_map import heat_map
-from longwave.platform.render.export import Table, of_texts
+from longwave.platform.render.export import of_texts
 from longwave.platform.render.harmless import in_streamlit
 from longwave.platform.render.overview import AHEAD, OVERALL, SEPARATES, overview_table
+from longwave.platform.render.table import Table
 
 ABOUT = (
     "Longwave compares models of long sequences and graphs under one protocol. On each board every model gets a search "

@@ -15,9 +15,10 @@ from longwave.platform.figures.curves import running_curves
 from longwave.platform.figures.frame import Figure
 from longwave.platform.paths import format_sweep_command
 from longwave.platform.records.stored import Trial
-from longwave.platform.render.export import Table, of_texts
+from longwave.platform.render.export import of_texts
 from longwave.platform.render.harmless import in_streamlit
 from longwave.platform.render.sweeps import cost_lines, status_line
+from longwave.platform.render.table import Table
 from longwave.platform.sweeps.place.stalls import STALLED
 from longwave.platform.sweeps.run.status import SweepStatus
 from longwave.platform.sweeps.run.time_left import duration_text

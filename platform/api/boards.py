@@ -21,8 +21,9 @@ from longwave.platform.paths import store_url
 from longwave.platform.records.group import Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.comparison import comparison_table
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
 from longwave.platform.render.overview import overview_table, print_overviews
+from longwave.platform.render.table import Table
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from longwave.platform.api.printed_tables import PrintedTables
 from longwave.platform.contracts.check import check_file
 from longwave.platform.contracts.rule import RuleOutcome
-from longwave.platform.render.export import Table
 from longwave.platform.render.plugins import print_outcomes
+from longwave.platform.render.table import Table
 
 
 def check(path: str | Path) -> CheckedRules:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
 from longwave.platform.render.notebook import tables_html
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import print_tables
 
 if TYPE_CHECKING:

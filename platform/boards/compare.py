@@ -180,8 +180,8 @@ def resolve(rows: Sequence[Row], name: str) -> str:
         raise ConfigError(f"{name} begins the names of {len(matching)} rows: {named_rows}{others}. Give more digits.")
     if matching[0].superseded:
         raise ConfigError(
-            f"Row {matching[0].config[:SHORT]} is superseded: {matching[0].superseded}. It cannot be compared; "
-            "what it differs in from another says: longwave diff"
+            f"Row {matching[0].config[:SHORT]} is superseded: {matching[0].superseded}. It cannot be compared. "
+            "See how it differs from another with: longwave diff"
         )
     return matching[0].config
 

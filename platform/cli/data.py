@@ -16,7 +16,8 @@ from longwave.platform.cli.names import a_task, task_key
 from longwave.platform.downloads.fetch import OnProgress, fetch, link
 from longwave.platform.errors import ConfigError
 from longwave.platform.render import terminal
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import Terminal, show_waiting
 
 if TYPE_CHECKING:

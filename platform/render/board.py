@@ -19,7 +19,8 @@ from longwave.platform.boards.separation import separation
 from longwave.platform.boards.texts import WORSE, marked_median, protocol_parts, result
 from longwave.platform.boards.verification import HERE, MEANING
 from longwave.platform.records.group import EVERYBODY, Pool
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import metric_label, print_tables
 from longwave.platform.statistics.advice import advice, luck_note, parting_note, split_note
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.numbers import column_power, number_text, power_text, score_text
 from longwave.platform.boards.texts import DASH, estimate, listed, metric_words
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import print_line, print_tables
 from longwave.platform.statistics.stats import Estimate, arrow, direction
 

@@ -9,7 +9,8 @@ from longwave.platform.boards.printed import write_ratio
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, counted, estimate, metric_words
 from longwave.platform.render.board import median_cell
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import print_tables
 from longwave.platform.statistics.stats import arrow
 
@@ -21,7 +22,8 @@ def print_comparison(comparison: Comparison, format: Format) -> None:
 
 def comparison_table(comparison: Comparison) -> Table:
     """Return the comparison as a table, with the verdict as its caption."""
-    head = ("board", comparison.a, comparison.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
+    estimates = ("P(better) [95 %]", "ratio of errors (95 %)")
+    head = ("board", comparison.a, comparison.b, *estimates, "verdict", "settings that differ")
     return Table(
         f"{comparison.a} against {comparison.b}",
         head,
@@ -46,7 +48,7 @@ def _contest_line(line: Contest, board: str) -> tuple[str, ...]:
         write_ratio(line.to_dict()) or DASH,
         decision,
         "; ".join(f"{name} {_short_value(a)} against {_short_value(b)}" for name, (a, b) in line.differs.items())
-        or "nothing",
+        or "none",
     )
 
 

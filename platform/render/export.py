@@ -6,12 +6,16 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from longwave.platform.redaction import redact_document, redacted
+from longwave.platform.render.fit import column_widths
 from longwave.platform.render.harmless import in_csv, in_json, in_latex, in_markdown
+from longwave.platform.render.table import Table
+
+PAGE = 88
+"""Characters of small text across a page of LaTeX's ``article`` in two columns."""
 
 
 class Format(StrEnum):
@@ -22,41 +26,6 @@ class Format(StrEnum):
     markdown = "markdown"
     latex = "latex"
     json = "json"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table for people, and its records for programs.
-
-    Attributes:
-        title: Its heading.
-        columns: Headings of the columns.
-        lines: Cells as texts, one sequence per line.
-        caption: Explanation of the numbers.
-        bold: Cells in bold, as (line, column).
-        records: The same for programs: one mapping per line, with more keys and full precision.
-        right: Columns aligned to the right.
-        answer: The result in a sentence or two; a terminal prints it above the table.
-        prose: Columns whose cells may wrap in a terminal.
-        drop: Columns that a narrow terminal leaves out, in this order.
-        beneath: Columns that a terminal prints below the table.
-        notes: Paragraphs that a terminal and a notebook print below the table.
-        keys: Keys of the records, for a CSV without any; by default the headings.
-    """
-
-    title: str
-    columns: Sequence[str]
-    lines: Sequence[Sequence[str]]
-    caption: str = ""
-    bold: frozenset[tuple[int, int]] = frozenset()
-    records: Sequence[Mapping[str, Any]] = ()
-    right: frozenset[int] = frozenset()
-    answer: str = ""
-    prose: frozenset[int] = frozenset()
-    drop: Sequence[int] = ()
-    beneath: frozenset[int] = frozenset()
-    notes: Sequence[str] = ()
-    keys: Sequence[str] = ()
 
 
 def of_texts(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
@@ -130,13 +99,20 @@ def _to_markdown(table: Table) -> str:
 
 
 def _to_latex(table: Table) -> str:
-    """Return a LaTeX table across both columns of a two-column paper, without any package."""
+    """Return a LaTeX table across both columns of a two-column paper, without any package. Columns of prose wrap if it
+    is wider than the page.
+    """
 
     def line(cells: Sequence[str]) -> str:
         text = " & ".join(cells) + r" \\"
         return f"{{}}{text}" if text[0] in "[*" else text  # otherwise the preceding \\ reads it as its argument
 
-    alignment = "".join("r" if k in table.right else "l" for k in range(len(table.columns)))
+    columns = range(len(table.columns))
+    widths = zip(column_widths(table, columns, None), column_widths(table, columns, PAGE), strict=True)
+    alignment = "".join(
+        rf"p{{{fitting / PAGE:.3f}\textwidth}}" if fitting < full else "r" if k in table.right else "l"
+        for k, (full, fitting) in enumerate(widths)
+    )
     text_of_caption = " ".join(filter(None, (table.answer, table.caption)))
     caption = in_latex(redacted(". ".join(filter(None, (table.title, text_of_caption)))))
     return "\n".join(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich.cells import cell_len
 
 from longwave.platform.boards.texts import DASH
-from longwave.platform.render.export import Table
+from longwave.platform.render.table import Table
 
 GAP = 2
 """Characters between two columns."""
@@ -147,8 +147,8 @@ def split_table(table: Table, width: int | None, leading: int) -> list[Table]:
 
 
 def lines_beneath(table: Table) -> list[str]:
-    """Return the lines below a table: one for each text in a column of ``beneath``, after the names of its lines. Lines
-    with equal texts are named together, or as "all".
+    """Return the lines below a table: one for each text in a column of ``beneath``, with the names of its lines, unless
+    these are all.
     """
     lines = []
     names = [line[0].replace(DASH, "") for line in table.lines]
@@ -157,9 +157,7 @@ def lines_beneath(table: Table) -> list[str]:
         for name, line in zip(names, table.lines, strict=True):
             if line[k] not in (DASH, ""):
                 names_by_text.setdefault(line[k], []).append(name)
-        is_shared = len(names_by_text) == 1 and len(table.lines) > 1
-        lines += [
-            f"{table.columns[k]}, {'all' if is_shared else ', '.join(line_names)}: {text}"
-            for text, line_names in names_by_text.items()
-        ]
+        for text, line_names in names_by_text.items():
+            of_lines = f" ({'; '.join(line_names)})" if len(line_names) < len(table.lines) else ""
+            lines.append(f"{table.columns[k]}{of_lines}: {text}")
     return lines

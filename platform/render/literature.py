@@ -8,11 +8,12 @@ from typing import Any
 from longwave.platform.boards.texts import DASH, metric_words
 from longwave.platform.literature.pairing import credited, unpaired
 from longwave.platform.literature.published import SECOND_HAND, as_printed, title, with_spread
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import print_tables
 
 COLUMNS = ("task", "variant", "model", "metric", "number", "what it is", "units", "printed in", "run of", "belongs to")
-RIGHT, PROSE = {"number", "units"}, {"number", "task", "model", "what it is", "printed in", "run of", "belongs to"}
+RIGHT, PROSE = {"number", "units"}, {*COLUMNS} - {"units"}
 DROP = ("units", "run of", "printed in", "what it is", "metric", "variant")
 
 

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.about import describe_model
 from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_tasks
-from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import WIDER, print_line, print_table, print_tables, wide_console
+from longwave.platform.render.export import Format
+from longwave.platform.render.table import Table
+from longwave.platform.render.terminal import (
+    WIDER,
+    print_line,
+    print_table,
+    print_tables,
+    print_unwrapped,
+    wide_console,
+)
 
 if TYPE_CHECKING:
     from longwave.models.base.matrix_recurrence import MatrixRecurrence
@@ -34,9 +42,9 @@ def print_models(specs: Sequence[ModelSpec], format: Format) -> None:
     columns, prose = ("name", "family", "paper", "searched"), frozenset({2, 3})
     print_tables([Table("", columns, lines, records=records, prose=prose, drop=(3, 2))], format)
     if format is Format.table:
-        print_line("  Details of one, with equation and published settings: longwave models NAME")
+        print_unwrapped("  Details of one, with equation and published settings: longwave models NAME")
         if len({spec.family for spec in specs}) > 1:
-            print_line("  The cells of torchrecurrent are models as well: longwave models --family torchrecurrent")
+            print_unwrapped("  The cells of torchrecurrent are models as well: longwave models --family torchrecurrent")
 
 
 def print_model(spec: ModelSpec, format: Format, kernel: bool = False, task: TaskSpec | None = None) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from longwave.platform.render.export import Table
 from longwave.platform.render.fit import is_empty
 from longwave.platform.render.harmless import in_html
+from longwave.platform.render.table import Table
 
 CELL = "padding:2px 8px;text-align:{};vertical-align:top"
 

@@ -15,8 +15,9 @@ from longwave.platform.boards.texts import DASH, WORSE, estimate, listed
 from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.board import PASTED_FORMATS, median_cell
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
 from longwave.platform.render.fit import split_table
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import print_beside, print_line, print_tables, table_width
 from longwave.platform.statistics.stats import direction
 from longwave.platform.statistics.verdict import ENOUGH

@@ -13,7 +13,8 @@ from longwave.platform.boards.row import SHORT, named
 from longwave.platform.boards.texts import shown
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.render.export import Format, Table, format_tables
+from longwave.platform.render.export import Format, format_tables
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import metric_label, print_line, print_table, print_tables
 from longwave.platform.statistics.prediction import WRONG
 

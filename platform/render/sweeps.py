@@ -82,7 +82,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
     if len(status.cells) > 1:
         lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in status.cells.items()]
         terminal.print_table(["cell", *IN_SHORT], lines, prose=[0])
-    terminal.print_line(f"  {status_line(status)}")
+    terminal.print_unwrapped(f"  {status_line(status)}")
     if status.spent.used:
         for cost in cost_lines(status, price):
             terminal.print_line(f"  {cost}")
@@ -91,7 +91,7 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
     for reason, count in sorted(status.failures.items(), key=lambda item: -item[1])[:SHOWN]:
         terminal.print_line(one_line(f"  {count} failed: {reason}"))
     if status.failures:
-        terminal.print_line(f"  Queue them again with: {format_sweep_command('retry', status.name, status.store)}")
+        terminal.print_unwrapped(f"  Queue them again with: {format_sweep_command('retry', status.name, status.store)}")
 
 
 def print_overview(statuses: Sequence[SweepStatus], format: str) -> None:
@@ -128,14 +128,19 @@ def watch_status() -> Iterator[Callable[[SweepStatus], None]]:
     """
     console, last, printed = terminal.Terminal(), "", 0.0
     if console.is_terminal:
-        with Live(console=console, auto_refresh=False) as live:
+        try:
+            with Live(console=console, auto_refresh=False, transient=True) as live:
 
-            def renew(status: SweepStatus) -> None:
-                lines = [status_line(status), *map(_driver_text, status.drivers)]
-                shown = Text("\n".join([f"{status.name}: {lines[0]}", *lines[1:]]), no_wrap=True, overflow="ellipsis")
-                live.update(shown, refresh=True)
+                def renew(status: SweepStatus) -> None:
+                    nonlocal last
+                    lines = [f"{status.name}: {status_line(status)}", *map(_driver_text, status.drivers)]
+                    last = "\n".join(lines)
+                    live.update(Text(last, no_wrap=True, overflow="ellipsis"), refresh=True)
 
-            yield renew
+                yield renew
+        finally:
+            if last:
+                terminal.print_unwrapped(last)  # with the whole of a command
         return
 
     def say(status: SweepStatus) -> None:
@@ -143,7 +148,7 @@ def watch_status() -> Iterator[Callable[[SweepStatus], None]]:
         dead_drivers = [_driver_text(d) for d in status.drivers if not d.alive]
         message = f"{status.name}: {'; '.join([status_line(replace(status, left=None)), *dead_drivers])}"
         if message != last or time.monotonic() - printed > LOG_SECONDS:
-            terminal.print_line(f"{datetime.now():%Y-%m-%d %H:%M:%S} {message}")
+            terminal.print_unwrapped(f"{datetime.now():%Y-%m-%d %H:%M:%S} {message}")
             last, printed = message, time.monotonic()
 
     yield say

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.boards.texts import duration, metric_words, plain
 from longwave.platform.literature.published import published_rows
 from longwave.platform.literature.separation import printed_for, separation
-from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import WIDER, metric_label, print_line, print_table, print_tables, show_waiting
+from longwave.platform.render.export import Format
+from longwave.platform.render.table import Table
+from longwave.platform.render.terminal import (
+    WIDER,
+    metric_label,
+    print_line,
+    print_table,
+    print_tables,
+    print_unwrapped,
+    show_waiting,
+)
 from longwave.platform.statistics.scale import scale_of
 from longwave.tasks.base.raw import DataError
 

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.style import Style
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from longwave.platform.boards.texts import metric_words
@@ -24,6 +24,7 @@ from longwave.platform.redaction import redacted
 from longwave.platform.render import export
 from longwave.platform.render.fit import column_widths, fitting_columns, is_empty, lines_beneath, total_width, wrap_text
 from longwave.platform.render.harmless import escape_invisible
+from longwave.platform.render.table import Table
 from longwave.platform.statistics.stats import arrow
 
 
@@ -115,6 +116,11 @@ def print_line(text: str) -> None:
         _print_trimmed(console, text)
 
 
+def print_unwrapped(text: str) -> None:
+    """Print text whose lines are never wrapped, so that a command in them can be copied."""
+    Terminal(force_jupyter=False).print(text, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
 def _print_trimmed(console: Terminal, renderable: object) -> None:
     """Print something without trailing spaces."""
     with console.capture() as lines:
@@ -138,7 +144,7 @@ def print_table(
     drop: Sequence[int] = (),
     hint: str = JSON_HINT,
 ) -> None:
-    """Print a table whose cells may be Rich texts. See ``export.Table`` for the other arguments.
+    """Print a table whose cells may be Rich texts. See ``Table`` for the other arguments.
 
     Args:
         hint: How to show columns that do not fit.
@@ -147,11 +153,11 @@ def print_table(
     styles = {
         (i, k): cell.style for i, line in enumerate(lines) for k, cell in enumerate(line) if isinstance(cell, Text)
     }
-    table = export.Table(title, columns, texts, right=frozenset(right), prose=frozenset(prose), drop=drop)
+    table = Table(title, columns, texts, right=frozenset(right), prose=frozenset(prose), drop=drop)
     _print_fitted(table, hint, styles)
 
 
-def print_tables(tables: Sequence[export.Table], format: export.Format, content: object = None) -> None:
+def print_tables(tables: Sequence[Table], format: export.Format, content: object = None) -> None:
     """Print tables in any format; ``content`` is the content of JSON, by default the tables' records."""
     if format is not export.Format.table:
         print(export.format_tables(tables, format, content), end="")
@@ -164,7 +170,7 @@ def print_tables(tables: Sequence[export.Table], format: export.Format, content:
             print_line(f"  {shown_table.caption}\n")
 
 
-def print_beside(left: export.Table, right: Sequence[export.Table]) -> None:
+def print_beside(left: Table, right: Sequence[Table]) -> None:
     """Print a table with others stacked at its right if they fit, else in a row below it. Tables have their full width
     if the terminal has, and no titles, captions or notes.
     """
@@ -179,13 +185,13 @@ def print_beside(left: export.Table, right: Sequence[export.Table]) -> None:
     else:
         rows = [[table] for table in (first, *others)]
     for row in rows:
-        grid = Table.grid(padding=(0, BESIDE, 0, 0), pad_edge=False)
+        grid = RichTable.grid(padding=(0, BESIDE, 0, 0), pad_edge=False)
         grid.add_row(*row)
         _print_trimmed(wide_console(sum(widths) + BESIDE * len(widths)), grid)
         print_line("")
 
 
-def _print_fitted(table: export.Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
+def _print_fitted(table: Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
     """Print the columns of a table that fit, its notes, and the names of columns left out."""
     shown = fitting_columns(table, table_width())
     if table.title:
@@ -200,16 +206,16 @@ def _print_fitted(table: export.Table, hint: str, styles: Mapping[tuple[int, int
 
 
 def _draw_table(
-    table: export.Table,
+    table: Table,
     shown: Sequence[int],
     width: int | None,
     styles: Mapping[tuple[int, int], str | Style] | None = None,
     rule: bool = True,
-) -> Table:
+) -> RichTable:
     """Return some columns of a table as a Rich table of a width; without a rule its header is dim."""
     styles = styles or dict.fromkeys(table.bold, "bold")
     widths = column_widths(table, shown, width)
-    drawn = Table(
+    drawn = RichTable(
         box=box.SIMPLE_HEAD if rule else None, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False,
         header_style="bold" if rule else "dim",
     )  # fmt: skip

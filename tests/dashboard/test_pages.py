@@ -303,6 +303,22 @@ def test_two_rows_are_compared_with_a_verdict_in_a_sentence(url: str, visit: Vis
 
 
 @pytest.mark.integration
+def test_the_rows_of_a_link_to_a_comparison_are_chosen_in_its_picker_and_can_be_changed(url: str, visit: Visit) -> None:
+    lem, lstm, cornn = (trial(model, 0).row for model in ("lem", "lstm", "cornn"))
+    page = visit(url, "compare", rows=f"{lem[:6]},{lstm}")
+    [picker] = page.multiselect
+    assert picker.value == [lem[:6], lstm] and sorted(picker.options) == ["LEM", "LSTM", "coRNN"]
+    picker.set_value([lem[:6], cornn[:SHORT]]).run()
+    assert [table[0][1:3] for table in link_tables(page)] == [["LEM", "coRNN"]]
+    assert page.multiselect[0].set_value([lem[:6]]).run().info[0].value.startswith("A comparison needs two rows.")
+    cleared = page.multiselect[0].set_value([]).run()
+    assert cleared.multiselect[0].label.startswith("Models") and "rows" not in cleared.query_params
+    gru = trial("gru", 1, "adding", "N=500").row
+    apart = visit(url, "compare", rows=f"{lem},{gru}").multiselect[0]
+    assert apart.value == [lem, gru] and "GRU on Adding problem, N=500" in apart.options
+
+
+@pytest.mark.integration
 def test_rows_of_different_boards_are_named_by_their_labels_where_they_cannot_be_compared(
     url: str, visit: Visit
 ) -> None:

@@ -205,6 +205,7 @@ def test_a_sweep_draws_the_curves_of_trials_in_training_and_how_much_each_settin
     assert (point["model"], point["epoch"], point["value"]) == ("LEM", 1, 1.0)
     reason = "No importance: s: the keys task, name, models, trials are missing."
     assert reason in notes(page)
+    assert page.button_group(key="pick importance").value == "pedanova", "Optuna's default, and the command's"
 
 
 @pytest.mark.integration

@@ -17,8 +17,8 @@ from tree import ROOT
 import longwave as lw
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, NoStoreError
-from longwave.platform.render.export import Table
 from longwave.platform.render.notebook import tables_html
+from longwave.platform.render.table import Table
 from longwave.platform.storage.store import Store
 
 TINY: dict[str, Any] = {

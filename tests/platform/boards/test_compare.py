@@ -152,7 +152,7 @@ def test_a_comparison_is_printed_with_probabilities_ratios_and_what_differs(
     assert lines[7].startswith("| w: MSE ↓ | 9.15 [9.00, 9.30] (87.5 %) (4) | **7.15 [")
     assert "| failed |" in lines[4] and "| no seed |" in lines[4]
     assert "| diverged (0 of 6) |" in lines[10] and "| — | worse |" in lines[10]
-    assert "| undecided (about " in lines[8] and lines[8].endswith(" more seeds) | nothing |")
+    assert "| undecided (about " in lines[8] and lines[8].endswith(" more seeds) | none |")
     assert lines[-1].startswith("LEM beats CORNN on 2 of 7 tasks;")
 
 

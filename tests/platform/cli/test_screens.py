@@ -142,7 +142,7 @@ TABLES
 def test_boards_compile_in_a_paper_of_two_columns_and_fit_its_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command in (["board"], ["board", "adding"], ["board", "digits"]):
+    for command in (["board"], ["board", "adding"], ["board", "digits"], ["published", "psmnist"]):
         assert main([*command, "--format", "latex"]) == 0
     paper = PAPER.replace("TABLES", capsys.readouterr().out)
     (tmp_path / "paper.tex").write_text(paper, encoding="utf-8")

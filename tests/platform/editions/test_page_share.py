@@ -12,8 +12,9 @@ from boards import printed, retrained
 from hostile import TEXTS
 from pages import Page, keys, page_data, published
 
-from longwave.platform.render.export import Format, Table, format_tables
+from longwave.platform.render.export import Format, format_tables
 from longwave.platform.render.harmless import all_visible, in_csv, in_latex, in_markdown
+from longwave.platform.render.table import Table
 
 NAMES = TEXTS[::9]
 GROUPS = [retrained(f"m{k}", [1.0 + k, 1.1 + k, 1.2 + k], title=name, task="t") for k, name in enumerate(NAMES)]

@@ -6,14 +6,16 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from longwave.platform.render.export import Format, Table, as_json, format_tables
+from longwave.platform.render.export import Format, as_json, format_tables
 from longwave.platform.render.harmless import LATEX, in_csv, in_latex
+from longwave.platform.render.table import Table
 
 RECORDS = [
     {
@@ -80,6 +82,18 @@ def test_latex_is_a_table_over_both_columns_that_needs_no_package_with_escaped_t
     assert r"\caption{t: accuracy [\%]. n $<$ 5 is 100 \% provisional.}" in lines
     opened, closed = (re.findall(rf"\\{word}{{([\w*]+)}}", "\n".join(lines)) for word in ("begin", "end"))
     assert opened == closed[::-1] == ["table*", "tabular"]
+
+
+def test_in_latex_columns_of_prose_wrap_so_that_a_wide_table_fits_the_page() -> None:
+    lines = [("LEM", "some words " * 10, "0.5", "other words " * 8)]
+    wide = Table("", ("model", "why", "mean", "where"), lines, right=frozenset({2}), prose=frozenset({0, 1, 3}))
+    [alignment] = re.findall(r"\\begin{tabular}{(.*)}", format_tables([wide], Format.latex))
+    shares = [float(share) for share in re.findall(r"p{([\d.]+)\\textwidth}", alignment)]
+    assert re.sub(r"p{[^}]*}", "p", alignment) == "lprp" and 0.8 < sum(shares) < 1
+    [narrow] = re.findall(
+        r"\\begin{tabular}{(.*)}", format_tables([replace(wide, lines=[("LEM", "a", "0", "b")])], Format.latex)
+    )
+    assert narrow == "llrl"
 
 
 @given(cell_texts)

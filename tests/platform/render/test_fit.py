@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from longwave.platform.render import terminal
-from longwave.platform.render.export import Format, Table
+from longwave.platform.render.export import Format
 from longwave.platform.render.fit import (
     GAP,
     column_widths,
@@ -21,6 +22,7 @@ from longwave.platform.render.fit import (
     width_needed,
     wrap_text,
 )
+from longwave.platform.render.table import Table
 
 CELL = st.text("abc 0123456789[].,±", min_size=1, max_size=24).map(str.strip).filter(bool)
 
@@ -108,7 +110,7 @@ def test_a_column_of_dashes_goes_unsaid_and_what_is_left_out_is_named(
         "─────────────────────",
         "lem    0.1 [0.1, 0.2]",
         "mean   —",
-        "  protocol, all: x",
+        "  protocol: x",
         "  A note.",
         "  Not shown: mean. Show",
         "  them with: COLUMNS=200",
@@ -131,10 +133,11 @@ def test_columns_that_are_no_width_say_nothing(columns: str, monkeypatch: pytest
     assert terminal.table_width() is None
 
 
-def test_what_stands_beneath_names_its_lines_by_their_first_column() -> None:
+def test_what_stands_beneath_names_its_lines_by_their_first_column_unless_all_have_it() -> None:
     lines = [("LEM", "x"), ("RNN", "y"), ("GRU", "x"), ("mean", "—")]
     made = Table("", ("model", "protocol"), lines, beneath=frozenset({1}))
-    assert lines_beneath(made) == ["protocol, LEM, GRU: x", "protocol, RNN: y"]
+    assert lines_beneath(made) == ["protocol (LEM; GRU): x", "protocol (RNN): y"]
+    assert lines_beneath(replace(made, lines=[("LEM", "x"), ("GRU", "x")])) == ["protocol: x"]
 
 
 def test_a_table_too_wide_for_its_tasks_is_several_that_begin_alike() -> None:

@@ -16,7 +16,7 @@ from hostile import TEXTS
 from markdown_it import MarkdownIt
 
 from longwave.platform.redaction import redact_document
-from longwave.platform.render.export import Format, Table, format_tables
+from longwave.platform.render.export import Format, format_tables
 from longwave.platform.render.harmless import (
     all_visible,
     escape_invisible,
@@ -26,6 +26,7 @@ from longwave.platform.render.harmless import (
     in_latex,
     one_line,
 )
+from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import Terminal, print_table
 
 ACTS = ("Cc", "Cf", "Cs", "Zl", "Zp")

@@ -132,8 +132,8 @@ def draw_settings(
         y_name = state.draw_choice("Up", "up", [n for n in names if n != x_name], container=bar)
         figures[f"{y_name} over {x_name}"] = draw_surface(ended, x_name, y_name, goal, metric)
     draw_retraining(sorted(selected, key=lambda t: rank_key(t, goal)), names)
-    with right:  # the slowest part; pedanova, the default, is the fastest evaluator
-        evaluator = state.draw_buttons("Importance by", "importance", sorted(EVALUATORS, reverse=True))
+    with right:  # the slowest part
+        evaluator = state.draw_buttons("Importance by", "importance", [*EVALUATORS])
         try:
             importance = cached_reads.read_importance(url, sweep, cell, evaluator, len(ended))
         except ConfigError as error:

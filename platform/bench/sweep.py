@@ -67,8 +67,8 @@ class Throughput:
 
     Attributes:
         way: Its name.
-        trials, epochs, processes: Their numbers; each process has one thread, and its start is not counted.
-        seconds: For all trials.
+        trials, epochs, processes: Their numbers; each process has one thread.
+        seconds: For all trials, from when all processes are warm; of plain Ray Tune, from when its first one is.
         per_hour: Trials per hour.
         ratio: ``seconds`` over that of the first way.
     """
@@ -201,7 +201,9 @@ def _demand_ok(report: Report) -> None:
 
 
 def _ray_seconds(configs: Sequence[TrialConfig], count: int) -> float:
-    """Return the seconds of plain Ray Tune from the start of its first trial to the end of its last."""
+    """Return the seconds of plain Ray Tune from the start of its first trial, in a warm process, to the end of its
+    last. Other processes may start and warm up meanwhile.
+    """
     from longwave.platform.sweeps.on_ray.plain_tune import run_plain
     from longwave.platform.sweeps.place.workers import Workers
 

@@ -71,7 +71,7 @@ def ended(trials: Sequence[Trial]) -> list[float]:
 def scale(trials: Sequence[Trial]) -> Scale:
     """Return the scale of a row's metric."""
     about = trials[0].about
-    return scale_of(about.goal, about.unit, about.floor)
+    return scale_of(about.metric, about.goal, about.unit, about.floor)
 
 
 def compared(

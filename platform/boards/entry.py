@@ -146,7 +146,7 @@ def _known(about: About) -> list[str]:
 
 def scale_about(about: About) -> Scale:
     """Return the scale of a task's metric."""
-    return scale_of(about.goal, about.unit, about.floor)
+    return scale_of(about.metric, about.goal, about.unit, about.floor)
 
 
 def trivial(like: Group, name: str, value: float) -> Row:

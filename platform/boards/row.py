@@ -189,7 +189,7 @@ class Row:
     @property
     def scale(self) -> Scale:
         """Scale that turns the scores of its board into errors."""
-        return scale_of(self.goal, self.unit, self.floor)
+        return scale_of(self.metric, self.goal, self.unit, self.floor)
 
     @property
     def state(self) -> RowState:

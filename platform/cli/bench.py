@@ -55,10 +55,14 @@ def measure_sweeps(
 
 def measure_kernels(
     device: Annotated[Device | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")] = None,
-    cell: Annotated[list[str] | None, typer.Option(help="Cell to time; may be repeated. Default: all.")] = None,
+    cell: Annotated[
+        list[str] | None, typer.Option(metavar="CELL", help="Cell to time; may be repeated. Default: all.")
+    ] = None,
     size: Annotated[
         list[str] | None,
-        typer.Option(help="T,B,p,d: steps, sequences, features, hidden; may be repeated. Default: papers' sizes."),
+        typer.Option(
+            metavar="T,B,p,d", help="Steps, sequences, features, hidden; may be repeated. Default: papers' sizes."
+        ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Fewest repeats of each line; the fastest counts.")] = 3,
     seconds: Annotated[float, typer.Option(min=0, help="How long to go on repeating a line.")] = 1.0,

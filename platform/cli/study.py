@@ -12,7 +12,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.redaction import redacted
 from longwave.platform.render import terminal
-from longwave.platform.search.studies import rate_parameters, write_study
+from longwave.platform.search.studies import EVALUATORS, rate_parameters, write_study
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.searches import read_searches
 
@@ -43,13 +43,13 @@ def export_study(
 
 def show_importance(
     name: NameArgument,
-    evaluator: Annotated[str, typer.Option(help="Of Optuna's: fanova, mdi or pedanova.")] = "fanova",
+    evaluator: Annotated[str, typer.Option(help="Of Optuna's: pedanova, mdi or fanova.")] = next(iter(EVALUATORS)),
     format: ListFormatOption = ListFormat.table,
     store: StoreOption = None,
 ) -> None:
     """Print the importance of each parameter that a sweep searched, by one of Optuna's evaluators.
 
-    Only trials trained to the end count. The importances of a cell add up to 1, except with pedanova.
+    Only trials trained to the end count. The importances of a cell add up to 1. The Lab shows the same ones.
 
     Example: longwave sweep importance demo
     """
@@ -61,6 +61,7 @@ def show_importance(
         for parameter, value in rate_parameters(search, evaluator).items()
     ]
     if format is ListFormat.json:
-        terminal.print_json([{"cell": cell, "name": parameter, "importance": v} for cell, parameter, v in lines])
+        terminal.print_json([{"cell": c, "name": n, "evaluator": evaluator, "importance": v} for c, n, v in lines])
     else:
-        terminal.print_table(["cell", "parameter", "importance"], [(c, n, f"{v:.3f}") for c, n, v in lines], right=(2,))
+        columns = ["cell", "parameter", f"importance ({evaluator})"]
+        terminal.print_table(columns, [(c, n, f"{v:.3f}") for c, n, v in lines], right=(2,))

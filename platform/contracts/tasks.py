@@ -16,6 +16,7 @@ from longwave.platform.contracts.rule import NotMeant, Rule, RuleOutcome, check_
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
+from longwave.platform.statistics.scale import scale_of
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.rules import training_params
 from longwave.tasks.base.batch import NO_TARGET
@@ -170,7 +171,7 @@ def _check_chance(task: LoadedTask) -> None:
     level = spec.chance_at(spec.variant, spec.trivial(task.data))
     if level is None:
         raise NotMeant("its chance level is not stated, and no trivial predictor ignores the inputs")
-    perfect = {"accuracy": 100.0, "perplexity": 1.0}.get(spec.metric.name, 0.0)
+    perfect = scale_of(spec.metric.name, spec.metric.goal, spec.metric.unit).perfect
     require(math.isfinite(level) and level != perfect, f"its chance level is {level:g}, that of the right answers")
 
 

@@ -102,7 +102,7 @@ def _check_cell(settings: SweepFile, cell: str, trained: Sequence[BundledTrial])
     ends = {e.config.id: e.run for e in trained}
     retrained = {e.config.id: e.config for e in trained if e.config.phase == "retrain"}
     metric = get_task(first.task).metric
-    scale = scale_of(metric.goal, metric.unit, trained[0].about.floor)
+    scale = scale_of(metric.name, metric.goal, metric.unit, trained[0].about.floor)
     if not concerns(settings, trained):
         tasks = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
         trains = f"{', '.join(settings.models)} on {tasks}"

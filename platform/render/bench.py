@@ -26,6 +26,10 @@ RATIOS = {
     "peer": "× peer",
 }
 """Headings of ratios: our time over a lower bound, or the speed-up over another loop."""
+RAY_CLOCK = (
+    "seconds: once all processes are warm; of plain Ray Tune, once its first one is, and others may still start."
+)
+"""How the seconds of a sweep were taken."""
 
 
 def print_kernels(report: KernelReport, format: str) -> None:
@@ -123,8 +127,7 @@ def print_sweep(
         print_table(
             ["way", "processes", "seconds", "trials per hour", "ratio to the first"], hourly, title=title, prose=[0]
         )
-    if missing:
-        print_line(f"  {missing}")
+        print_line(f"  {missing or RAY_CLOCK}")
     if commands:
         command_lines = [
             (c.way, f"{c.seconds:.2f}", f"{c.training:.2f}", f"{c.outside:.2f}", f"{c.processor:.2f}") for c in commands

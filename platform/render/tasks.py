@@ -42,7 +42,7 @@ def print_tasks(specs: Sequence[TaskSpec], format: Format) -> None:
     prose, drop = frozenset({3, 5, 6, 7}), (2, 6, 5, 1, 3)
     print_tables([Table("", columns, lines, records=records, prose=prose, drop=drop)], format)
     if format is Format.table:
-        print_line("  Details of one, with recipes and trivial predictors: longwave tasks NAME")
+        print_unwrapped("  Details of one, with recipes and trivial predictors: longwave tasks NAME")
 
 
 def print_task(spec: TaskSpec, format: Format) -> None:
@@ -84,8 +84,9 @@ def print_task(spec: TaskSpec, format: Format) -> None:
     _print_further(spec, predictors)
     for line in spec.lacking().values():
         print_line(f"  {line}")
-    scale = scale_of(spec.metric.goal, spec.metric.unit, spec.metric.floor(data.test.targets))
-    printed = printed_for(spec.name, spec.variant, spec.metric.name)
+    metric = spec.metric
+    scale = scale_of(metric.name, metric.goal, metric.unit, metric.floor(data.test.targets))
+    printed = printed_for(spec.name, spec.variant, metric.name)
     print_line(f"  {separation(scores, printed, scale, spec.searched, chance)}")
 
 

@@ -18,6 +18,8 @@ PLAIN: Mapping[str, tuple[type, ...]] = {
     "int": (int,), "float": (int, float), "str": (str,), "bool": (bool,), "None": (NoneType,),
 }  # fmt: skip
 """Types of arguments by their names in Optuna's annotations."""
+IN_WORDS = {"int": "a whole number", "float": "a number", "str": "a string", "bool": "true or false"}
+"""The same in words; None is a default, which a sweep file leaves out."""
 OTHER_NAMES = {"deterministic_objective": "_deterministic"}
 """Attributes in which objects store arguments of another name."""
 MOST_POINTS = 2_000_000
@@ -126,7 +128,7 @@ def _argument(owner: str, parameter: inspect.Parameter, value: Any, seed: int | 
     Raises:
         ConfigError: Its type differs from the annotation.
     """
-    expected = str(parameter.annotation).strip("'")
+    expected = inspect.formatannotation(parameter.annotation).strip("'")
     if isinstance(value, Mapping) and CLASS in value:
         if not isinstance(value[CLASS], str):
             raise ConfigError(f"{owner}: {parameter.name}: class must be the name of a class, got {value[CLASS]!r}.")
@@ -137,7 +139,8 @@ def _argument(owner: str, parameter: inspect.Parameter, value: Any, seed: int | 
     plain = [kind for part in parts if part in PLAIN for kind in PLAIN[part]]
     is_plain = isinstance(value, tuple(plain)) and (not isinstance(value, bool) or bool in plain)
     if (set(parts) <= PLAIN.keys() and not is_plain) or not _is_finite(value):
-        raise ConfigError(f"{owner}: {parameter.name} must be {expected.replace('|', 'or')}, got {value!r}.")
+        words = " or ".join(word for kind, word in IN_WORDS.items() if kind in parts) if _is_finite(value) else "finite"
+        raise ConfigError(f"{owner}: {parameter.name} must be {words}, got {value!r}.")
     return value
 
 

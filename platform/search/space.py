@@ -157,7 +157,7 @@ def draw(
     if n < 1:
         raise ValueError(f"A search needs at least one trial, got n={n}.")
     optuna, class_name = import_optuna(), class_of(sampler)
-    if class_name == "BruteForceSampler" and (total := math.prod(map(_count_points, space))) > MOST_POINTS:
+    if class_name == "BruteForceSampler" and MOST_POINTS < (total := _count_points(space)) < math.inf:
         raise ConfigError(
             f"sampler: {class_name}: its space has {total:,} points, at most {MOST_POINTS:,} fit in memory."
         )
@@ -200,8 +200,8 @@ def check_draws(
         known: Results of all rounds before the last.
 
     Raises:
-        ConfigError: As ``draw``; or the arguments name what is not searched, give a value outside its range, or a grid
-            with fewer than n points, of which Optuna would repeat some.
+        ConfigError: As ``draw``; or the arguments name what is not searched, or give a value outside its range; or a
+            grid or brute-force space has fewer than n points, of which Optuna would repeat some.
     """
     class_name, names = class_of(sampler), {d.name for d in space}
     where = f"sampler: {class_name}"
@@ -209,21 +209,25 @@ def check_draws(
         values = arguments.get(argument)
         if isinstance(values, Mapping) and (unknown := [name for name in values if name not in names]):
             raise ConfigError(f"{where}: {argument}: {did_you_mean('searched number', unknown[0], names)}")
-    if class_name == "GridSampler" and n > (points := count_grid(arguments.get("search_space"))):
-        advice = "Set fewer trials, or give more values"
-        raise ConfigError(f"{where}: its grid has {points:,} points, and a round has {n:,} trials. {advice}.")
+    counted = {"GridSampler": count_grid(arguments.get("search_space")), "BruteForceSampler": _count_points(space)}
+    if n > (points := counted.get(class_name, n)):
+        listed, advice = "grid" if class_name == "GridSampler" else "space", "Set fewer trials, or give more values"
+        raise ConfigError(f"{where}: its {listed} has {points:,} points, and a round has {n:,} trials. {advice}.")
     results = [(p, float(k)) for k, p in enumerate(draw(space, known, 0))] if learns(sampler) and known else []
     try:
-        drawn = draw(space, 1 if learns(sampler) else n, 0, sampler, [results], goal, arguments=arguments)
+        drawn = draw(space, n if class_name == "GridSampler" else 1, 0, sampler, [results], goal, arguments=arguments)
     except ConfigError as error:
+        if not arguments:
+            raise
         raise ConfigError(f"{str(error).rstrip('.')}. Change [sampler_arguments]: {', '.join(arguments)}.") from error
     for d, value in ((d, point[d.name]) for point in drawn for d in space):
         if not d.holds(value):
             raise ConfigError(f"{where}: {d.name} {value} {d.describe_miss(value)}. Change [sampler_arguments].")
 
 
-def _count_points(d: Dimension) -> int:
-    return len(d.choices) or (int(d.high) - int(d.low) + 1 if d.whole else 1)
+def _count_points(space: Sequence[Dimension]) -> float:
+    """Return the number of points of a space; inf if it has a range of other than whole numbers."""
+    return math.prod(len(d.choices) or (int(d.high) - int(d.low) + 1 if d.whole else math.inf) for d in space)
 
 
 def _make_named(sampler: str, arguments: Mapping[str, Any], seed: int) -> Any:
@@ -242,6 +246,10 @@ def _known_results(
         for params, value in chain(*rounds):
             if value is not None and all(ranges[name].holds(drawn) for name, drawn in params.items()):
                 yield params, value  # Optuna refuses values outside the ranges of a second search
+    elif class_name == "BruteForceSampler":  # it draws no point again that it knows, with whatever value
+        for params, _ in chain(*rounds):
+            if all(d.holds(params.get(d.name)) for d in space):
+                yield {d.name: params[d.name] for d in space}, 0.0
 
 
 def _draw_again(

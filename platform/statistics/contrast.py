@@ -139,18 +139,23 @@ def more_seeds(
     a: Sequence[Score], b: Sequence[Score], scale: Scale, margin: float | None = None, level: float = 0.95
 ) -> int | None:
     """Return the smallest number of seeds to add to each row for a decision with 80 % power; None above 100. The power
-    assumes the observed means and standard deviations of logs, see ``chance``; if a seed diverged, the observed share
-    of pairs, by Noether's formula (Journal of the American Statistical Association 1987). These are themselves
+    assumes the observed means and standard deviations of logs, see ``chance``; if a seed diverged and neither row is
+    better in all pairs, the observed share of pairs, by Noether's formula (Journal of the American Statistical
+    Association 1987). Of a row that diverged wholly, ranks take as many seeds as the smaller row has. All of this is
     uncertain, so the number is only a guide. None also if a row has one seed.
     """
-    if min(len(a), len(b)) < 2:
+    if (fewest := min(len(a), len(b))) < 2:
         return None
+    share = improvement(a, b, scale).value
     sizes = [(more, len(a) + more, len(b) + more) for more in range(1, LIMIT + 1)]
-    if None in (*a, *b):
-        away, required = abs(improvement(a, b, scale).value - 0.5), _normal((1 + level) / 2) + _normal(POWER)
+    if None in (*a, *b) and 0 < share < 1:
+        away, required = abs(share - 0.5), _normal((1 + level) / 2) + _normal(POWER)
         return next((k for k, n, m in sizes if math.sqrt(12 * n * m / (n + m)) * away >= required), None)
+    if not any(score is not None for score in a) or not any(score is not None for score in b):
+        return next((k for k, _, _ in sizes if 2 / math.comb(2 * (fewest + k), fewest + k) <= 1 - level), None)
     first, second = map(summary, _values(a, b, scale))
-    margin = margin if logs(a, scale) and logs(b, scale) else None  # a margin is a factor between errors
+    if None in (*a, *b) or not (logs(a, scale) and logs(b, scale)):
+        margin = None  # it is a factor between errors
     gaps = ((k, difference(replace(first, n=n), replace(second, n=m), cautious=True)) for k, n, m in sizes)
     return next((k for k, gap in gaps if gap and chance(gap, margin, level) >= POWER), None)
 
@@ -197,9 +202,15 @@ def _surely_above(gap: Difference, bound: float, level: float) -> float:
 
 
 def _values(a: Sequence[Score], b: Sequence[Score], scale: Scale) -> tuple[list[float], list[float]]:
-    """Return the values for Welch's test: logs of errors, or errors if either row has no logs."""
-    ours, theirs = logs(a, scale), logs(b, scale)
-    return (ours, theirs) if ours and theirs else (scale.errors(a), scale.errors(b))
+    """Return the values for Welch's test: logs of errors, or errors if either row has no logs. A diverged seed counts
+    as the worst of its pair.
+    """
+    sides = [logs(row, scale) for row in (a, b)]
+    if not all(sides):
+        sides = [scale.errors([score for score in row if score is not None]) for row in (a, b)]
+    worst = max(map(max, sides))
+    ours, theirs = ([*side, *[worst] * row.count(None)] for side, row in zip(sides, (a, b), strict=True))
+    return ours, theirs
 
 
 def _normal(p: float) -> float:

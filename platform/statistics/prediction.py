@@ -31,7 +31,7 @@ def prediction_interval(scores: Sequence[float], scale: Scale, level: float = 0.
         return None
     # exp overflows above 709. An error below the metric's floor counts as zero.
     errors = [math.exp(min(end, 700.0)) for end in interval] if log_errors else list(interval)
-    if scale.perfect:
+    if scale.goal == "max" and scale.perfect is not None:
         errors = [min(error, scale.perfect) for error in errors]  # no accuracy is negative
     low, high = sorted(scale.score(0.0 if log_errors and e <= scale.floor else e) or 0.0 for e in errors)
     return low, high

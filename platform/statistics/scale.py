@@ -21,7 +21,7 @@ class Scale:
 
     Attributes:
         goal: ``"max"`` or ``"min"``.
-        perfect: Score of zero error: 0 for errors, 100 for an accuracy in %; None if a metric has no such score.
+        perfect: Score of zero error; None if a metric has no such score. See ``scale_of``.
         floor: Smallest error that counts, in the metric's unit: half a test item for an accuracy; 0 if unknown.
 
     Raises:
@@ -71,7 +71,10 @@ class Scale:
 
 
 @cache
-def scale_of(goal: str, unit: str, floor: float = 0.0) -> Scale:
-    """Return the scale of a metric, whose perfect score is 100 for an accuracy in %, 0 if minimised, else None."""
-    perfect = 0.0 if direction(goal) < 0 else 100.0 if unit == "%" else None
+def scale_of(metric: str, goal: str, unit: str, floor: float = 0.0) -> Scale:
+    """Return the scale of a metric by its name. Its perfect score is 1 for a perplexity, 0 for any other minimised
+    metric, 100 for an accuracy in %, else None. Stored rows and editions have no other facts about their metrics.
+    """
+    least = 1.0 if metric == "perplexity" else 0.0
+    perfect = least if direction(goal) < 0 else 100.0 if unit == "%" else None
     return Scale(goal, perfect, floor)

@@ -31,8 +31,8 @@ def _absent(name: str, symbol: str, low: float, high: float, meaning: str, **opt
 _dropped = {"unit": "1", "zero": True, "most": 1.0, "default": 0.0}
 COMMON = (
     _absent("clip_value", "clip", 0.1, 5.0, "Largest absolute value of a number of the gradient.", unit="1"),
-    _absent("warmup", "warm-up", 0.0, 5.0, "Epochs in which the learning rate rises to its full value, in equal steps.",
-            unit="epochs", zero=True, default=0.0),
+    _absent("warmup", "warm-up", 0.0, 5.0, "Epochs in which the learning rate rises to its full value, in equal steps;"
+            " rounded to a whole number of steps, n.5 to the even one.", unit="epochs", zero=True, default=0.0),
     _absent("input_dropout", "p_in", 0.0, 0.6, "Share of the numbers a layer is fed that are 0.", **_dropped),
     _absent("output_dropout", "p_out", 0.0, 0.6, "Share of the features that the read-out reads as 0.", **_dropped),
     _absent("label_smoothing", "ε", 0.0, 0.2, "Share of a target's probability spread over all classes.", **_dropped),

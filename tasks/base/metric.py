@@ -22,7 +22,8 @@ class Metric:
     Attributes:
         name: As in the published tables: ``"accuracy"``, ``"l2_error"``, ``"mse"``.
         unit: ``"%"``, or ``"1"`` for the unit of the target.
-        goal: Whether larger (``"max"``) or smaller (``"min"``) is better. A minimised metric is an error, 0 at best.
+        goal: Whether larger (``"max"``) or smaller (``"min"``) is better. A minimised metric is an error, 0 at best;
+            a perplexity is 1 at best. A perplexity is known by that name.
         definition: The exact formula in words.
         sums: ``sums(outputs, targets)``: numerator and denominator, (M,) each, for outputs (M, ..., q).
         finish: From the ratio to the metric.

@@ -116,7 +116,8 @@ def judge(submission: Submission, entry: BundledTrial, trained: Retraced) -> Rep
     scores = [run.test for run in row if run.test is not None]
     about, diverged = entry.about, sum(run.status == "diverged" for run in row)
     assert trained.run, "read_trained has seen it"
-    position = agreement(trained.run, scores, diverged, scale_of(about.goal, about.unit, about.floor))
+    scale = scale_of(about.metric, about.goal, about.unit, about.floor)
+    position = agreement(trained.run, scores, diverged, scale)
     difference = finding.message.removeprefix(f"trial {entry.config.id} ").rstrip(".")
     if position == "undecided":
         return Replay(entry, test, "unknown", f"{difference}; the interval of its row is inconclusive")

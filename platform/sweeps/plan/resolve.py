@@ -71,7 +71,7 @@ def with_space(file: SweepFile, cell: CellPlan) -> CellPlan:
     space = resolve_cell(settings, get_task(cell.base.task), cell.base.variant, model).space
     if not file.race_settings:
         return replace(cell, space=space)
-    scale = scale_of(cell.goal, cell.about.unit, cell.about.floor)
+    scale = scale_of(cell.about.metric, cell.goal, cell.about.unit, cell.about.floor)
     return replace(cell, space=space, perfect=scale.perfect, floor=scale.floor)
 
 
@@ -127,15 +127,16 @@ def _plan_cell(
     )
     _check_halving(file, resolved)
     _check_nothing_drawn(file, model, resolved)
-    _check_sampler_arguments(file, task, resolved.space)
+    _check_draws(file, task, resolved.space)
     drawn = {d.name for d in resolved.space}
-    scale = scale_of(task.metric.goal, task.metric.unit, task.metric.floor(data.test.targets))
+    metric = task.metric
+    scale = scale_of(metric.name, metric.goal, metric.unit, metric.floor(data.test.targets))
     gates = file.rule == 2 and file.halving is not None and file.halving.gate
     planned = CellPlan(
         base if drawn & {*WORDS} else without_defaults(base, resolved.numbers),
         resolved.space,
-        task.metric.goal,
-        task.metric.name,
+        metric.goal,
+        metric.name,
         _label_of_cell(file, task, model, settings.cell),
         looped=model.looped,
         positions=data.valid.positions,
@@ -172,7 +173,7 @@ def _widened_space(
                 f"{file.name}: {where}: {d.name} must contain {first_range}, got {d.low:g} to {d.high:g}."
             )
     _check_halving(file, resolved)
-    _check_sampler_arguments(file, task, resolved.space)
+    _check_draws(file, task, resolved.space, file.wider.trials)
     return resolved.space
 
 
@@ -183,13 +184,15 @@ def _check_nothing_drawn(file: SweepFile, model: ModelSpec, resolved: ResolvedCe
         raise ConfigError(f"{file.name}: trials: {reason}. Set it in [space.{model.name}], or give search trials.")
 
 
-def _check_sampler_arguments(file: SweepFile, task: TaskSpec, space: Sequence[Dimension]) -> None:
-    """Raise ConfigError if the sampler cannot draw from a space with its arguments, also in later rounds."""
-    if file.sampler_arguments and space and file.trials:
+def _check_draws(file: SweepFile, task: TaskSpec, space: Sequence[Dimension], n: int = 0) -> None:
+    """Raise ConfigError if the sampler cannot draw n points, by default a first round, from a space with its arguments,
+    also in later rounds.
+    """
+    if (file.sampler_arguments or file.sampler == "BruteForceSampler") and space and file.trials:
         sizes, goal = round_sizes(file.of_cell(len(space))), task.metric.goal
         known = min(sum(sizes[:-1]), MOST_RESULTS)
         try:
-            check_draws(space, max(sizes), known, file.sampler, goal, file.sampler_arguments)
+            check_draws(space, n or sizes[0], known, file.sampler, goal, file.sampler_arguments)
         except ConfigError as error:
             raise ConfigError(f"{file.name}: {error}") from error
 

@@ -44,9 +44,10 @@ def next_round(
         drawn = draw(space, n, seed, file.sampler, rounds, cell.goal, is_used, file.sampler_arguments)
     except ConfigError as error:
         raise ConfigError(f"{file.name}: {error}") from error
-    starts = [*cell.starts[count:], *[{}] * n]
-    seeds = search_seeds(file, cell.base)[count:]
-    trials = [_trial_at(cell, {**p, **start}, s) for p, start, s in zip(drawn, starts, seeds, strict=False)]
+    starts = cell.starts[count : count + n]
+    others = draw(space, len(starts), seed) if starts else []  # numbers that only the words of a start use
+    drawn[: len(starts)] = [{**o, **p, **start} for o, p, start in zip(others, drawn, starts, strict=False)]
+    trials = [_trial_at(cell, p, s) for p, s in zip(drawn, search_seeds(file, cell.base)[count:], strict=False)]
     return _assign_cohorts(file, trials, cell.gate)
 
 

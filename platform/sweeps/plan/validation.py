@@ -24,7 +24,7 @@ def constant_score(task: TaskSpec, data: Data[Any]) -> float:
 
 def gate_score(task: TaskSpec, data: Data[Any]) -> float | None:
     """Return the validation metric that trials must beat at a rung; None for a metric without a perfect score."""
-    scale = scale_of(task.metric.goal, task.metric.unit)
+    scale = scale_of(task.metric.name, task.metric.goal, task.metric.unit)
     if scale.perfect is None:
         return None
     return scale.score(MARGIN * scale.error(constant_score(task, data)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import chain, cycle, islice
-from pathlib import Path
 
+from longwave.platform.errors import NoStoreError
 from longwave.platform.paths import home, store_url
 from longwave.platform.records.probe import CPU, Probe
 from longwave.platform.records.trial import TrialConfig
@@ -130,11 +130,9 @@ def _stored_probes(store: str | None) -> list[Probe]:
     """Return the probes of a store; none if it does not exist. Nothing is created, not even its folder."""
     if store is None and not home().exists():
         return []
-    url = store_url(store)
-    if url.startswith("sqlite") and not Path(url.removeprefix("sqlite:///")).exists():
-        return []
-    with Store(url, create=False) as probe_store:
+    with suppress(NoStoreError), Store(store_url(store), create=False) as probe_store:
         return read_probes(probe_store)
+    return []
 
 
 def _estimate(sweep: Sweep, cluster: Cluster) -> SweepEstimate:

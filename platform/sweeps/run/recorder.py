@@ -40,7 +40,7 @@ class ResultRecorder:
         callbacks: Called after a report has been written.
 
     Attributes:
-        parents: For each half of a pack whose worker died, the packs whose checkpoints it uses.
+        parents: For each pack that goes on alone after a death, the packs whose checkpoints it uses.
         jobs: The packs that were handed out and have not ended.
         config_of: The configuration of each trial that was handed out.
         slots: Where each of them trains, or trained last.
@@ -153,7 +153,7 @@ class ResultRecorder:
         """Decide what to do with the trials of a pack that have not ended; without any, remove its checkpoint.
 
         If the worker died, one of the trials must be the cause: they are tried again in halves, and one that was alone
-        has failed.
+        has failed. A joint pack without a checkpoint is tried again in the packs that were joined, which have theirs.
         """
         job = self.jobs.pop(pack)
         open_configs = [c for c in job.configs if c.id in self.open[pack]]
@@ -161,6 +161,8 @@ class ResultRecorder:
         if how != "paused" and len(open_configs) == 1:
             reason = why or "its pack ended without reporting it"
             self._write_reports([(pack, Report(runs=[Run(open_configs[0].id, "failed", reason)]))])
+        elif how != "paused" and open_configs and job.joined and not checkpoint.path.exists():
+            self.parents |= dict.fromkeys(job.joined, ())
         elif how != "paused" and open_configs:
             halves = (open_configs[: len(open_configs) // 2], open_configs[len(open_configs) // 2 :])
             shared = checkpoint.share_with(*(self.workers.checkpoint(pack_key(half)) for half in halves))

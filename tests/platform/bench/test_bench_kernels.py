@@ -238,6 +238,12 @@ def test_a_loop_that_fails_costs_its_own_line_alone(monkeypatch: pytest.MonkeyPa
     assert [words.split()[0] for words in messages] == ["checking", "checking", *["timing"] * 3], "Errors come first."
 
 
+def test_the_help_says_what_a_cell_and_a_size_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "kernels", "--help"]) == 0
+    output = capsys.readouterr().out
+    assert "--cell CELL " in output and "--size T,B,p,d " in output and "list[" not in output
+
+
 def test_bad_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "looked in the .py files under" in failed(capsys, "--peer", str(tmp_path))
     assert "no folder" in failed(capsys, "--peer", str(tmp_path / "absent"))

@@ -70,7 +70,7 @@ def judged(task: str, variant: str, model: str, scores: list[float | None], **ch
     config = trial(task, variant, model, **changes)
     about = About(**derived_facts(config))
     mine = on(task, variant, model, config.width, **config.options)
-    return [pair_number(n, scores, scale_of(about.goal, about.unit), about, config) for n in mine]
+    return [pair_number(n, scores, scale_of(about.metric, about.goal, about.unit), about, config) for n in mine]
 
 
 def values(numbers: list[dict[str, Any]]) -> list[float]:
@@ -236,7 +236,7 @@ def test_fewer_epochs_are_another_protocol_whose_ratio_is_told_and_decides_nothi
 
 def test_the_word_is_that_of_the_verdict_with_the_digits_as_printed() -> None:
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
-    scores, scale = [0.0021, 0.0022, 0.0023, 0.0024, 0.0025], scale_of("min", "1")
+    scores, scale = [0.0021, 0.0022, 0.0023, 0.0024, 0.0025], scale_of("mse", "min", "1")
     about = About(**derived_facts(trial("fitzhugh_nagumo", "", "lem")), trivial={"mean": 0.5, "persistence": 0.4})
     actual = pair_number(number, scores, scale, about, trial("fitzhugh_nagumo", "", "lem"))
     want = verdict(scores, Printed(0.002, "reported", rounding=0.0005), scale, 1.25, 0.4)
@@ -248,7 +248,8 @@ def test_the_word_is_that_of_the_verdict_with_the_digits_as_printed() -> None:
 
 def test_the_trivial_predictor_that_the_margin_is_held_against_is_the_best_one() -> None:
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
-    config, scale, scores = trial("fitzhugh_nagumo", "", "lem"), scale_of("min", "1"), [0.0021, 0.0022, 0.0021, 0.0023]
+    config, scale = trial("fitzhugh_nagumo", "", "lem"), scale_of("mse", "min", "1")
+    scores = [0.0021, 0.0022, 0.0021, 0.0023]
     about = replace(About(**derived_facts(config)), trivial={"mean": 0.5, "persistence": 0.0027})
     printed = Printed(0.002, "reported", rounding=0.0005)
     by_best, by_worst = (verdict(scores, printed, scale, about.margin, score) for score in (0.0027, 0.5))
@@ -303,7 +304,7 @@ def test_the_worst_of_several_runs_is_told_and_judged_by_nobody() -> None:
     assert worst == {"min": ["the worst of 8 runs is printed"], "max": [], "mean": []}
     [number] = [n for n in on("timit", "previous", "lipschitz_rnn", scheme="rk2") if n["statistic"] == "max"]
     config = trial("timit", "previous", "lipschitz_rnn", {"scheme": "rk2"})
-    message = departures(number, About(**derived_facts(config)), config, scale_of("min", "1"))
+    message = departures(number, About(**derived_facts(config)), config, scale_of("mse", "min", "1"))
     assert message[0] == "the worst of 10 runs is printed"
 
 
@@ -311,7 +312,7 @@ def test_a_row_of_before_recipes_were_recorded_has_another_protocol() -> None:
     config = trial("fitzhugh_nagumo", "", "lem")
     old = About("FitzHugh-Nagumo", "LEM", "l2_error", "1", "min", departures=())
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
-    actual = pair_number(number, [0.002] * 5, scale_of("min", "1"), old, config)
+    actual = pair_number(number, [0.002] * 5, scale_of("mse", "min", "1"), old, config)
     assert (actual["verdict"], actual["departures"]) == (OTHER_PROTOCOL, ["recipe not recorded"])
 
 
@@ -338,7 +339,7 @@ def test_what_a_model_is_called_is_printed_somewhere() -> None:
 def test_worse_is_said_only_where_a_longer_search_would_hardly_help() -> None:
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
     config = trial("fitzhugh_nagumo", "", "lem")
-    about, scale = About(**derived_facts(config)), scale_of("min", "1")
+    about, scale = About(**derived_facts(config)), scale_of("mse", "min", "1")
     scores = [0.02, 0.021, 0.022, 0.023, 0.024, 0.025]
 
     def word(drawn: list[float | None], *edges: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from longwave.platform.literature.separation import printed_for, separation
 from longwave.platform.statistics.scale import scale_of
 from longwave.tasks.base.searched import Searched
 
-ERROR, ACCURACY = scale_of("min", "1", 0.0), scale_of("max", "%", 0.5)
+ERROR, ACCURACY = scale_of("mse", "min", "1", 0.0), scale_of("accuracy", "max", "%", 0.5)
 
 
 def number(value: float, model: str = "lem") -> dict[str, Any]:

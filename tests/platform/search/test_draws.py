@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import optuna
@@ -102,6 +103,22 @@ def test_a_space_too_large_to_be_gone_through_is_refused_before_it_is_listed() -
     space = (Dimension("hidden", 1, 2**31 - 1, whole=True), Dimension("word", choices=("a", "b")))
     with pytest.raises(ConfigError, match="BruteForceSampler: its space has 4,294,967,294 points, at most 2,000,000"):
         draw(space, 1, 0, "BruteForceSampler")
+
+
+def test_a_brute_force_search_over_wider_ranges_goes_through_the_points_that_are_left() -> None:
+    first, wider = (
+        (Dimension("hidden", 8, high, whole=True), Dimension("word", choices=("a", "b"))) for high in (9, 11)
+    )
+    known = [(p, None if k == 2 else 0.5) for k, p in enumerate(draw(first, 4, 1, "BruteForceSampler"))]
+    drawn = draw(wider, 4, 2, "BruteForceSampler", [known])
+    points = [(p["hidden"], p["word"]) for p in (*(p for p, _ in known), *drawn)]
+    assert sorted(points) == [*product((8, 9, 10, 11), "ab")]
+
+
+def test_a_brute_force_search_of_more_trials_than_points_is_refused() -> None:
+    with pytest.raises(ConfigError, match="BruteForceSampler: its space has 61 points, and a round has 62 trials. Set"):
+        check_draws(SPACE[2:], 62, 0, "BruteForceSampler", "min", {})
+    check_draws(SPACE[2:], 61, 0, "BruteForceSampler", "min", {})
 
 
 def test_a_space_that_a_sampler_refuses_is_one_line() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
 import warnings
 from typing import Any
@@ -93,6 +95,24 @@ def test_without_cmaes_the_extra_that_brings_it_is_named(monkeypatch: pytest.Mon
 def test_a_grid_larger_than_any_sweep_is_refused_before_it_is_made() -> None:
     with pytest.raises(ConfigError, match="GridSampler: search_space has 10,000,000,000 points, at most 2,000,000"):
         make_sampler("GridSampler", {"search_space": {name: [*range(100)] for name in "abcde"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "value", "rule"),
+    [
+        ("CmaEsSampler", "popsize", "ten", "a whole number, got 'ten'"),
+        ("CmaEsSampler", "sigma0", "wide", "a number, got 'wide'"),
+        ("QMCSampler", "qmc_type", 3, "a string, got 3"),
+        ("TPESampler", "group", 1, "true or false, got 1"),
+        ("GridSampler", "search_space", {"lr": [0.1, math.inf]}, "finite, got {'lr': [0.1, inf]}"),
+        ("PercentilePruner", "percentile", "half", "a number, got 'half'"),
+        ("MedianPruner", "n_warmup_steps", 1.5, "a whole number, got 1.5"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_in_words(name: str, argument: str, value: Any, rule: str) -> None:
+    make = make_pruner if name.endswith("Pruner") else make_sampler
+    with pytest.raises(ConfigError, match=f"^{re.escape(f'{name}: {argument} must be {rule}.')}$"):
+        make(name, {argument: value})
 
 
 CURVES = {"a": [4.0, 3.0, 2.0], "b": [5.0, 5.0, 5.0], "c": [3.0, 2.0, 2.5], "d": [4.0, 4.0, 1.0], "e": [9.0, 1.0, 3.0]}

@@ -29,6 +29,7 @@ from longwave.platform.statistics.contrast import (
     within,
 )
 from longwave.platform.statistics.paired import paired_ratio
+from longwave.platform.statistics.ranking import decide
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import Difference, Estimate
 
@@ -231,6 +232,29 @@ def test_a_smaller_effect_needs_more_seeds_until_no_number_would_do() -> None:
     ]
     assert needs == [1, 4, 13, 62, None]
     assert more_seeds(draw_exactly(0.0, 1.0), [1.0], ERROR) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([1.0, 1.1, 1.2], [5.0, 5.5, None]),
+        ([1.0, 1.1], [5.0, None]),
+        ([1.0, 1.1, 1.2], [None, None, None]),
+        ([1.0, 1.1, 1.2, 1.0, 1.1, 1.2], [None, None]),
+    ],
+)
+def test_a_row_that_beats_one_with_diverged_seeds_in_all_pairs_is_promised_the_fewest_seeds_that_decide(
+    a: list[Score], b: list[Score]
+) -> None:
+    more, law = contrast(a, b, ERROR).more, PairLaw(1.6, (0.1, 0.1), (0.0, b.count(None) / len(b)))
+    rng = np.random.default_rng(0)
+    assert more is not None and (contrast(b, a, ERROR).more, contrast(a, b, ERROR, 1.05).more) == (more, more)
+
+    def decided_share(added: int) -> float:
+        draws = (law.draw(rng, 10) for _ in range(100))
+        return float(np.mean([decide(x[: len(a) + added], y[: len(b) + added], ERROR) == "better" for x, y in draws]))
+
+    assert decided_share(more - 1) < 0.8 <= decided_share(more)
 
 
 def test_a_margin_promises_nothing_where_an_error_of_zero_leaves_no_ratio() -> None:

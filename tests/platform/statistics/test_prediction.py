@@ -24,6 +24,12 @@ def test_the_interval_is_students_for_the_log_of_one_more_error() -> None:
     assert rates == pytest.approx((100 - wanted[1], 100 - wanted[0]))
 
 
+def test_an_interval_of_perplexities_is_that_of_their_distances_from_1() -> None:
+    scores = [80.0, 81.0, 84.0]
+    low, high = prediction_interval(scores, Scale("min", 1.0)) or (0.0, 0.0)
+    assert (low - 1, high - 1) == pytest.approx(prediction_interval([score - 1 for score in scores], Scale()))
+
+
 def test_an_interval_of_accuracies_that_nears_perfection_ends_there() -> None:
     actual = prediction_interval([99.0, 99.4, 99.6], Scale("max", 100.0, 0.2))
     assert actual is not None and actual[0] < 99 and actual[1] == 100

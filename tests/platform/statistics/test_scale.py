@@ -6,23 +6,38 @@ import math
 from statistics import geometric_mean
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.statistics.scale import Scale, scale_of
+from longwave.tasks.base import losses
+from longwave.tasks.base.metric import Metric
 
 numbers = st.floats(-1e6, 1e6)
 
 
 def test_an_accuracy_counts_what_is_missing_to_100_and_at_least_half_an_item() -> None:
-    scale = scale_of("max", "%", 0.05)
+    scale = scale_of("accuracy", "max", "%", 0.05)
     assert scale.errors([90.0, 100.0, 99.98, None]) == [10.0, 0.05, 0.05, math.inf]
     assert scale.error(None) == math.inf
 
 
+def test_a_perplexity_is_1_at_best() -> None:
+    scale = scale_of("perplexity", "min", "1")
+    assert scale.errors([1.0, 81.0]) == [0.0, 80.0] and scale.score(80.0) == 81.0
+    assert scale.geometric_mean([2.0, 5.0]) == pytest.approx(1 + 2.0)
+
+
+@pytest.mark.parametrize("metric", [losses.ACCURACY, losses.CROSS_ENTROPY, losses.BITS, losses.PERPLEXITY])
+def test_the_perfect_score_is_that_of_sure_and_right_answers(metric: Metric) -> None:
+    sure = torch.tensor([[[1000.0, 0.0], [0.0, 1000.0]]])
+    assert metric.score(sure, torch.tensor([0, 1])).item() == scale_of(metric.name, metric.goal, metric.unit).perfect
+
+
 def test_an_error_is_its_own_and_a_metric_without_a_perfect_score_is_turned_over() -> None:
-    assert scale_of("min", "1").errors([0.5, 0.0]) == [0.5, 0.0]
-    assert scale_of("max", "nats") == Scale("max", None)
+    assert scale_of("mse", "min", "1").errors([0.5, 0.0]) == [0.5, 0.0]
+    assert scale_of("likelihood", "max", "nats") == Scale("max", None)
     assert Scale("max", None).errors([-3.0, 2.0]) == [3.0, -2.0]
     assert Scale("min", None).errors([-3.0, 2.0]) == [-3.0, 2.0]
 
@@ -43,7 +58,7 @@ def test_an_error_goes_back_to_its_score(score: float, scale: Scale) -> None:
     assert scale.score(math.inf) is None
 
 
-@given(numbers, numbers, st.sampled_from([scale_of("max", "%", 0.5), scale_of("min", "1"), scale_of("max", "nats")]))
+@given(numbers, numbers, st.sampled_from([Scale("max", 100.0, 0.5), Scale("min"), Scale("max", None)]))
 def test_a_better_score_is_never_a_larger_error(a: float, b: float, scale: Scale) -> None:
     better, worse = (max(a, b), min(a, b)) if scale.goal == "max" else (min(a, b), max(a, b))
     assert scale.error(better) <= scale.error(worse) < math.inf

@@ -77,6 +77,17 @@ def test_a_sampler_that_could_not_draw_a_later_round_is_refused_in_the_plan_by_t
         next_round(file.model_copy(update={"sampler_arguments": {"search_space": {"lr": [0.01]}}}), entry, [], {})
 
 
+def test_a_brute_force_search_that_would_repeat_points_is_refused_in_the_plan() -> None:
+    space = {"dt": 1.0, "lr": [0.01, 0.1], "hidden": {"low": 8, "high": 9}}
+    settings = {"sampler": "BruteForceSampler", "hidden": None, "space": {"lem": space}}
+    wider = {"trials": 6, "space": {"lem": {"hidden": {"low": 7, "high": 10}}}}
+    assert cell(trials=4, wider=wider, **settings)[1].wider
+    with pytest.raises(ConfigError, match="tiny: sampler: BruteForceSampler: its space has 4 points, .* has 5 trials"):
+        cell(trials=5, **settings)
+    with pytest.raises(ConfigError, match="BruteForceSampler: its space has 8 points, and a round has 9 trials"):
+        cell(trials=4, wider={**wider, "trials": 9}, **settings)
+
+
 @pytest.mark.parametrize(("sampler", "queued"), [("tpe", [3]), ("random", [0, 3])])
 def test_a_failed_trial_is_tried_again_unless_a_later_round_was_drawn_from_it(
     store: Store, sampler: str, queued: list[int]

@@ -17,7 +17,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.search import searched_by
 from longwave.platform.search.space import Dimension
-from longwave.platform.search.studies import CellSearch, StudyTrial, rate_parameters
+from longwave.platform.search.studies import CellSearch, StudyTrial, rate_parameters, write_study
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.searches import read_searches
@@ -102,30 +102,42 @@ def test_what_ended_since_is_added_to_a_study_that_is_there(store: Store, tmp_pa
         ("nowhere://x", "Cannot use the studies of nowhere://x: .*A storage of Optuna's is sqlite:///"),
         ("store", "--storage is the results store, whose table names clash with Optuna's"),
         ("other", "has a study 'tiny' already, which is to maximize; .* is to minimize. Name another storage"),
+        ("words", "has a study 'tiny' already, which has another search space: .*[^.]. Name another storage"),
     ],
 )
 def test_a_storage_that_cannot_be_used_is_one_line(
     storage: str, message: str, swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = f"sqlite:///{tmp_path}/other.db"
+    other, words = (f"sqlite:///{tmp_path}/{name}.db" for name in ("other", "words"))
     optuna.create_study(storage=other, study_name="tiny", direction="maximize")
-    assert export(swept, {"store": swept.url, "other": other}.get(storage, storage)) == 2
+    optuna.create_study(storage=words, study_name="tiny").ask({"lr": optuna.distributions.CategoricalDistribution("a")})
+    assert export(swept, {"store": swept.url, "other": other, "words": words}.get(storage, storage)) == 2
     line = capsys.readouterr().err
     assert re.search(message, line) and line.count("\n") == 1
 
 
+def test_an_error_that_is_not_the_storage_s_does_not_blame_it(tmp_path: Path) -> None:
+    trial = StudyTrial("a", {"lr": 0.5}, "ok", 0.1, {}, None, None, {"why": {"a set"}})
+    search = CellSearch("tiny", "min", "error", (Dimension("lr", 0.0, 1.0),), {}, [trial])
+    with pytest.raises(TypeError, match="^Object of type set is not JSON serializable$"):
+        write_study(search, f"sqlite:///{tmp_path}/optuna.db")
+
+
 @pytest.mark.integration
-@pytest.mark.parametrize("evaluator", ["fanova", "mdi", "pedanova"])
+@pytest.mark.parametrize("evaluator", [None, "fanova", "mdi", "pedanova"])
 def test_the_importance_of_a_number_is_what_optuna_computes_from_the_exported_study(
-    evaluator: str, swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    evaluator: str | None, swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     storage = f"sqlite:///{tmp_path}/optuna.db"
     assert export(swept, storage, "both") == 0
     capsys.readouterr()
-    command = ["sweep", "importance", "both", "--evaluator", evaluator, "--format", "json", "--store", swept.url]
-    assert main(command) == 0
+    command = ["sweep", "importance", "both", "--store", swept.url] + ["--evaluator", str(evaluator)] * bool(evaluator)
+    assert main([*command, "--format", "json"]) == 0
     lines = json.loads(capsys.readouterr().out)
+    assert {line["evaluator"] for line in lines} == {evaluator or "pedanova"}, "Optuna's and the Lab's default"
+    assert main(command) == 0 and f"importance ({evaluator or 'pedanova'})" in capsys.readouterr().out
     kinds = {
+        None: lambda: None,
         "fanova": lambda: optuna.importance.FanovaImportanceEvaluator(seed=0),
         "mdi": lambda: optuna.importance.MeanDecreaseImpurityImportanceEvaluator(seed=0),
         "pedanova": optuna.importance.PedAnovaImportanceEvaluator,
@@ -218,4 +230,4 @@ def test_where_all_trials_have_one_score_no_parameter_is_important_and_the_comma
     trials = [StudyTrial(str(k), {"lr": 0.002 + 0.001 * k}, "ok", score, (), None, None, {}) for k in range(3)]
     search = CellSearch("tiny: lem", "max", "accuracy", space, {}, trials)
     with pytest.raises(ConfigError, match="all 3 completed trials have the same score, so no parameter is important"):
-        rate_parameters(search)
+        rate_parameters(search, "fanova")

@@ -321,7 +321,7 @@ BAD = {
     ),
     "an argument of another type": (
         {"sampler": "tpe", "sampler_arguments": {"n_startup_trials": "ten"}},
-        r"sampler: TPESampler: n_startup_trials must be int, got 'ten'",
+        r"sampler: TPESampler: n_startup_trials must be a whole number, got 'ten'",
     ),
     "a class that is none": (
         {"sampler": "tpe", "sampler_arguments": {"n_startup_trials": {"class": 1}}},

@@ -20,7 +20,7 @@ from longwave.platform.registry import get_model
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.workers import Workers
-from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.cells import Sweep, WarmStart
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan, stored_settings
 from longwave.platform.sweeps.plan.trials import all_trials
@@ -78,6 +78,18 @@ def test_words_and_numbers_that_are_drawn_are_the_recipes_where_they_may_be() ->
     assert (words.optimiser, words.schedule, words.params.get("weight_decay")) == ("adam", "drops", None)
     other = first(optimiser=["sgd", "adamw"], weight_decay=[0.1, 0.2])
     assert other.params["gamma"] == 94.5 and other.optimiser != "adam" and other.params["weight_decay"] in (0.1, 0.2)
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_numbers_that_only_the_word_of_a_start_uses_are_drawn_from_the_space(sampler: str) -> None:
+    space = {"cornn": {"optimiser": ["adam", "sgd"], "momentum": {"low": 0.5, "high": 0.9}}}
+    for seed in range(8):
+        sweep = cornn(warm=None, sampler=sampler, seed=seed, space=space)
+        others = all_trials(sweep, {})[1:]
+        begun = replace(sweep.cells[0], warm=(WarmStart("a study", {"optimiser": "sgd", "lr": 0.01}),))
+        [start, *same] = all_trials(replace(sweep, cells=(begun,)), {})
+        assert (start.optimiser, start.params["lr"]) == ("sgd", 0.01) and 0.5 <= start.params["momentum"] <= 0.9
+        assert same == others
 
 
 def test_a_model_of_which_no_setting_is_printed_begins_with_none() -> None:

@@ -244,6 +244,29 @@ def test_what_a_rung_left_of_several_packs_goes_on_in_fewer_from_where_it_stood(
     assert ends(store) == by_force(store) and not [*(tmp_path / "checkpoints").glob("*")]
 
 
+def test_a_joint_pack_that_died_before_it_saved_goes_on_from_its_rung_under_a_later_driver(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    died: list[str] = []
+
+    def die_joint(key: str, job: Job, *others: Any) -> Any:
+        if died:
+            raise RuntimeError("the driver dies too")
+        died.extend(job.joined if len(job.configs) == 3 else ())  # after the second rung, in packs of one and two
+        return "died" if died else real(key, job, *others)
+
+    real = executor.train_job
+    monkeypatch.setattr(executor, "train_job", die_joint)
+    with pytest.raises(RuntimeError, match="the driver dies too"):
+        run(halved(2, retrain=0), store, tmp_path)
+    monkeypatch.setattr(executor, "train_job", real)
+    run(halved(2, retrain=0), store, tmp_path)
+    with store.reading() as connection:
+        began = connection.scalars(sa.select(AttemptRow.epoch)).all()
+    assert died and began.count(0) == TRIALS, "no trial began anew"
+    assert ends(store) == by_force(store) and not [*(tmp_path / "checkpoints").glob("*")]
+
+
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=1, max_size=8), st.integers(1, 6))
 @settings(max_examples=50)
 def test_packs_are_joined_whole_and_hold_no_more_than_they_may(stays: list[list[bool]], most: int) -> None:
@@ -292,6 +315,7 @@ def test_a_pack_that_ran_out_of_memory_is_joined_with_no_other(
     assert split and ends(store) == by_force(store) and not any(joins)
 
 
+@pytest.mark.integration
 def test_sweeps_that_halve_the_same_draws_by_other_rules_share_a_name_of_cohorts_and_no_decision(
     store: Store, tmp_path: Path
 ) -> None:

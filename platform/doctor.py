@@ -154,11 +154,10 @@ def _check_store(requested: str | None) -> list[Finding]:
     if requested is None and not Path(url.removeprefix("sqlite:///")).exists():
         return [Finding("store", True, "none yet; the first sweep creates it")]
     try:
-        faults = find_damage_at(url)
+        if not (faults := find_damage_at(url)):
+            return [_look("store", lambda: f"{without_password(url)}: {_list_results(url)}"), *_check_secrets(url)]
     except LongwaveError as error:
         return [Finding("store", False, str(error))]
-    if not faults:
-        return [_look("store", lambda: f"{without_password(url)}: {_list_results(url)}"), *_check_secrets(url)]
     remedy = (
         f"longwave doctor --repair --store {without_password(url)}"
         if url.startswith("sqlite")

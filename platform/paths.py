@@ -57,9 +57,26 @@ def home() -> Path:
 
 
 def check_home() -> None:
-    """Raise ConfigError if ``LONGWAVE_HOME`` names a file; a folder that this user may not enter passes."""
-    if os.environ.get("LONGWAVE_HOME") and os.path.isfile(folder := home()):  # Path.is_file raises on such a folder
-        raise ConfigError(f"LONGWAVE_HOME must name a folder, got the file {folder}. Name its folder instead.")
+    """Raise ConfigError if ``LONGWAVE_HOME`` is a file or below one; a folder that this user may not enter passes."""
+    if not os.environ.get("LONGWAVE_HOME"):
+        return
+    for file in ((folder := home()), *folder.parents):
+        if os.path.isfile(file):  # Path.is_file raises on such a folder
+            raise ConfigError(f"LONGWAVE_HOME must name a folder, got {folder}: {file} is a file. Name another place.")
+
+
+def make_folder(folder: Path) -> Path:
+    """Create a folder and its missing parents, for their owner only; return it.
+
+    Raises:
+        ConfigError: It cannot be made; the message names ``LONGWAVE_HOME`` for one in the data folder.
+    """
+    try:
+        return own_folder(folder)
+    except OSError as error:
+        in_home = f"Set LONGWAVE_HOME to a folder that you can write to; the data folder is now {home()}"
+        advice = in_home if folder.is_relative_to(home()) else "Name another folder"
+        raise ConfigError(f"The folder {folder} cannot be made: {error.strerror}. {advice}.") from None
 
 
 def store_url(url: str | None) -> str:
@@ -68,7 +85,7 @@ def store_url(url: str | None) -> str:
     SQLite paths become absolute: relative ones and those with ``~``. The data folder is made if the store is there.
     """
     if url is None and not os.environ.get("LONGWAVE_STORE"):
-        own_folder(home())
+        make_folder(home())
     return _complete_url(url)
 
 
@@ -144,7 +161,7 @@ def make_ready(folder: AnyPath) -> None:
         ConfigError: They cannot.
     """
     if isinstance(folder, Path):
-        own_folder(folder)
+        make_folder(folder)
         return
     probe, copy = (folder / f"probe-{secrets.token_hex(6)}{end}" for end in ("", ".copy"))
     try:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longwave.files import own_folder
 from longwave.platform.api.arguments import check_counts, check_lists, check_texts
 from longwave.platform.api.sweeping import SweptBoards, sweep
 from longwave.platform.cli.start import MODELS, add_files, choose_files, sweep_text
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.paths import home
+from longwave.platform.paths import home, make_folder
 from longwave.platform.plugins.plugin import OWN
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.draft import fill_content, read_draft
@@ -91,7 +90,7 @@ def start(
         if folder.exists():
             return _find_started(folder, file, texts)
         written = texts()
-        own_folder(folder)
+        make_folder(folder)
         try:
             return _add_texts(Path(move(file, folder)), written)
         except BaseException:

@@ -102,10 +102,10 @@ def _named(groups: Sequence[Group]) -> str:
 
 def _supersede_by_choice(rows: Sequence[RowTrust]) -> list[RowTrust]:
     """Return the rows, each superseded by the row that its retrainings or a longer search chose instead. A row with
-    fewer seeds supersedes none, and an untrusted row only untrusted ones.
+    fewer seeds supersedes none, and a row whose sweeps are untrusted only untrusted ones.
     """
     seeds = {row.group.row: len(seeds_of(row.group)) for row in rows}
-    trusted = {row.group.row for row in rows if not row.untrusted}
+    trusted = {row.group.row for row in rows if not (row.untrusted or row.only_reruns)}
 
     def supersede(row: RowTrust) -> RowTrust:
         group = row.group

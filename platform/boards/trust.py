@@ -69,11 +69,13 @@ class RowTrust:
         group: Its retrainings that count; all of an untrusted row.
         untrusted_runs: Ids of those that were imported from bundles that nobody trusts.
         untrusted: Whether nothing else supports the row: it is shown, but not ranked.
+        only_reruns: Whether nothing but re-runs made here does: no sweep that anybody trusts planned it.
     """
 
     group: Group
     untrusted_runs: Sequence[str] = ()
     untrusted: bool = False
+    only_reruns: bool = False
 
     @property
     def level(self) -> str:
@@ -96,11 +98,11 @@ def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
     if not untrusted:
         return RowTrust(group)
     counted = [run for run in group.runs if run.id not in untrusted]
-    ended = sum(run.status in RANKED for run in counted)
-    if ended <= len(group.reruns) and "inside" not in group.reruns:
+    only_reruns = sum(run.status in RANKED for run in counted) <= len(group.reruns)
+    if only_reruns and "inside" not in group.reruns:
         return RowTrust(group, sorted(untrusted), True)
     checks = [passed for run, passed in zip(group.came, group.checks, strict=True) if run not in untrusted]
-    return RowTrust(replace(group, runs=counted, checks=checks), sorted(untrusted))
+    return RowTrust(replace(group, runs=counted, checks=checks), sorted(untrusted), only_reruns=only_reruns)
 
 
 def left_out(group: Group, trials: Iterable[str], trust: Sequence[str] = ()) -> set[str]:

@@ -12,6 +12,7 @@ from longwave.platform.boards import compare, diagram
 from longwave.platform.boards.overview import overviews
 from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption
 from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, task_key
+from longwave.platform.cli.rows import open_store_of
 from longwave.platform.errors import ConfigError, NoStoreError, did_you_mean
 from longwave.platform.names import find_family, list_names
 from longwave.platform.paths import store_url
@@ -161,7 +162,7 @@ def compare_models(
 
     Example: longwave compare lem lstm
     """
-    with Store(store_url(store), create=False) as open_store:
+    with open_store_of(a, b, store=store) as open_store:
         check_task_names(open_store, [task] if task else [])
         rows = read_board(open_store, None, Pool(trust=trust or ()))
         first, second = (compare.resolve(rows, name) for name in (a, b))

@@ -21,7 +21,7 @@ from longwave.platform.exchange.shipped import are_shipped, list_trials
 from longwave.platform.paths import check_is_file, store_option, store_url
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.stages import show_stages
-from longwave.platform.render.terminal import print_line
+from longwave.platform.render.terminal import print_line, print_unwrapped
 from longwave.platform.storage.engine import check_folder
 from longwave.platform.storage.store import Store
 
@@ -163,7 +163,7 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
     untrusted = [file for file in bundles if file.content.rows and file.name not in shipped()]
     if new_count and untrusted:
         names = " ".join(f"--trust {file.name[:12]}" for file in untrusted)
-        print_line(
+        print_unwrapped(
             f"They are untrusted: ranked after longwave reproduce ROW --keep{store_option(url)}, or with {names}."
         )
     return 0
@@ -171,7 +171,7 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
 
 def _read_ends(url: str, trials: Sequence[str]) -> dict[str, TrialEnd]:
     """Return the status and results of trials in a store; a store that does not exist has none."""
-    with suppress(NoStoreError), Store(url, create=False) as store:
+    with suppress(NoStoreError), Store(url, read_only=True) as store:
         return store.ends_of(trials)
     return {}
 
@@ -203,6 +203,8 @@ def _examine_files(bundles: Sequence[File], joined: File, replay: int, report: S
     from longwave.platform.exchange import replay as replays
     from longwave.platform.exchange.audit import audit
 
+    if replay > (most := len(replays.list_replayable(joined))):
+        raise ConfigError(f"--replay must be at most {most}, the trials that can be trained again, got {replay}.")
     findings = _without_shipped(audit(joined, bundles, report), bundles)
     if replay and not _is_rejected(findings):
         report("Training again", 0, replay)

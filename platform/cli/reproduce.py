@@ -13,7 +13,7 @@ from longwave.files import atomic_file
 from longwave.platform.boards.diff import environments, values
 from longwave.platform.cli.app import ListFormat, ListFormatOption, StoreOption
 from longwave.platform.cli.names import a_task, task_key
-from longwave.platform.cli.rows import RowArgument
+from longwave.platform.cli.rows import RowArgument, open_store_of
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.render import rows
@@ -68,7 +68,7 @@ def reproduce_row(
     """
     if patch and (keep or keep_weights or seed is not None):
         raise ConfigError("--patch trains nothing: leave out --seed, --keep and --keep-weights.")
-    with Store(store_url(store), create=False) as open_store:
+    with open_store_of(row, store=store) as open_store:
         if patch:
             stored = open_store.patches(values(environments(open_store.rows(row, task)), "diff")).values()
             text = "".join(stored) or "No uncommitted changes of this row are stored.\n"

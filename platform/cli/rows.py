@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -11,7 +12,8 @@ from longwave.platform.boards.detail import of_row, of_trial
 from longwave.platform.boards.diff import compared
 from longwave.platform.boards.trust import left_out, resolve_trust
 from longwave.platform.cli.app import StoreOption, TrustOption
-from longwave.platform.paths import store_url
+from longwave.platform.errors import NoStoreError
+from longwave.platform.paths import store_option, store_url
 from longwave.platform.records.group import Pool
 from longwave.platform.records.stored import Trial
 from longwave.platform.render import rows
@@ -20,6 +22,30 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 RowArgument = Annotated[str, typer.Argument(metavar="ROW", help="Row name, or its first hex digits, 4 or more.")]
+
+
+@contextmanager
+def open_store_of(*names: str, store: str | None) -> Iterator[Store]:
+    """Open the store that has the rows of these names.
+
+    Raises:
+        NoStoreError: There is no store; the message says so if the shipped edition has one of the rows.
+    """
+    url = store_url(store)
+    try:
+        open_store = Store(url, create=False)
+    except NoStoreError:
+        from longwave.platform.editions.shipped import FOLDER, names_row, read_shipped
+
+        edition = read_shipped()
+        if not (shipped := [name for name in names if names_row(edition, name)]):
+            raise
+        raise NoStoreError(
+            f"There is no store at {url} yet, and {shipped[0]} is of {edition.title}. Import it, in a checkout of "
+            f"Longwave, with: longwave import {FOLDER}{store_option(url)}"
+        ) from None
+    with open_store:
+        yield open_store
 
 
 def show_row(
@@ -32,7 +58,7 @@ def show_row(
 
     Example: longwave show 3f9c12ab
     """
-    with Store(store_url(store), create=False) as open_store:
+    with open_store_of(name, store=store) as open_store:
         trials = open_store.trials_named(name)
         config = trials[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
@@ -58,7 +84,7 @@ def diff_rows(
 
     Example: longwave diff 3f9c12ab 77d0e4c1 --format markdown
     """
-    with Store(store_url(store), create=False) as open_store:
+    with open_store_of(first, second, store=store) as open_store:
         a, b = (open_store.rows(name) for name in (first, second))
         sweeps = open_store.sweeps_of_rows([a[0].config.row]), open_store.sweeps_of_rows([b[0].config.row])
         lines = compared(a, b, sweeps, _left_out(open_store, a, trust) | _left_out(open_store, b, trust))
@@ -68,5 +94,5 @@ def diff_rows(
 def _left_out(store: Store, trials: Sequence[Trial], trust: Sequence[str] | None) -> set[str]:
     """Return the ids of a row's retrainings that its board does not count."""
     config, trusted = trials[0].config, resolve_trust(trust or (), store.bundles())
-    [group] = [group for group in store.groups(config.task) if group.row == config.row]
+    [group] = [group for group in store.groups(config.task, trusted) if group.row == config.row]
     return left_out(group, [trial.config.id for trial in trials], trusted)

@@ -55,7 +55,7 @@ def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> No
         DataError: A file is missing or broken, or there are files already at the place of the link; no link is created.
     """
     if source.foreign:
-        raise DataError(f"{source.title} comes with a package, in {source.folder}. Leave out --path {folder}.")
+        raise DataError(f"{task.name} reads its files in {source.root}. Leave out --path {folder}.")
     target = folder.expanduser().resolve()
     with _locked(task, source, report):
         linked = source.folder

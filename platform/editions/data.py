@@ -10,7 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from longwave.platform.boards.columns import Column, of
 from longwave.platform.boards.overview import best_on_validation
@@ -71,11 +74,23 @@ CONTEXT: Mapping[str, Any] = {
 
 
 def check_names(licence: str, hub: str) -> None:
-    """Raise ConfigError if a licence is not an SPDX name, or ``hub`` is not a dataset on the Hub."""
-    if licence and not re.fullmatch(r"[A-Za-z0-9.+-]+", licence):
-        raise ConfigError(f"A licence is a name of SPDX, got {licence!r}. One is: --licence CC-BY-4.0")
+    """Raise ConfigError if SPDX has no such licence, or ``hub`` is not a dataset on the Hub."""
+    if licence:
+        licence_url(licence)
     if hub and not re.fullmatch(r"[\w.-]+/[\w.-]+", hub):
         raise ConfigError(f"A dataset on the Hugging Face Hub is USER/NAME, got {hub!r}. One is: --hub ada/boards")
+
+
+def licence_url(licence: str) -> str:
+    """Return the page of one licence on SPDX's list.
+
+    Raises:
+        ConfigError: The list has no such licence.
+    """
+    if re.fullmatch(r"(?!licenseref-)[a-z0-9.-]+", licence, re.IGNORECASE):
+        with suppress(InvalidLicenseExpression):
+            return f"https://spdx.org/licenses/{canonicalize_license_expression(licence)}.html"
+    raise ConfigError(f"--licence takes one licence of https://spdx.org/licenses, such as CC-BY-4.0, got {licence!r}.")
 
 
 def describe_data(edition: Edition, tables: Mapping[str, bytes], licence: str, hub: str) -> dict[str, bytes]:
@@ -165,7 +180,7 @@ def croissant(edition: Edition, tables: Mapping[str, bytes], licence: str) -> di
         }
         for name, descriptions in columns.items()
     ]
-    licence_field = {"license": f"https://spdx.org/licenses/{licence}.html"} if licence else {}
+    licence_field = {"license": licence_url(licence)} if licence else {}
     return head | licence_field | {"distribution": files, "recordSet": sets}
 
 

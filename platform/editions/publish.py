@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from longwave.platform.boards.trust import resolve_trust
 from longwave.platform.editions.data import check_names, describe_data
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
 from longwave.platform.editions.figures import epochs
@@ -58,12 +59,13 @@ def publish(
     _check_free(folder)
     check_names(licence, hub)
     previous_edition = read(previous) if previous else None
+    trust = resolve_trust(trust, store.bundles())
     rows = read_board(store, pool=Pool(trust=trust))
     if not rows:
         raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
     published = edition(rows, store.retrainings(), title, datetime.now(UTC).isoformat(timespec="seconds"), commit)
     packed = [*packed, *(find_results(previous) if previous else ())]
-    bundles, why = pack_results(store, published, results, packed)
+    bundles, why = pack_results(store, published, results, packed, trust)
     if why:
         report(f"Without {FOLDER}: {why}")
     curves = epochs(store.curves([seed["trial"] for row in published.rows for seed in row["seeds"]]))

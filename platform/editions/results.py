@@ -23,7 +23,11 @@ MOST = {"trials": 10_000, "epochs": 500_000}
 
 
 def pack_results(
-    store: Store, edition: Edition, include: bool | None = None, packed: Sequence[Path] = ()
+    store: Store,
+    edition: Edition,
+    include: bool | None = None,
+    packed: Sequence[Path] = (),
+    trust: Sequence[str] = (),
 ) -> tuple[dict[str, bytes], str]:
     """Return the bundles of an edition's runs by path in its folder; or none, and the reason. They must pass the checks
     of ``import``.
@@ -33,6 +37,7 @@ def pack_results(
         edition: The edition.
         include: Whether to include results; None: if the store has at most ``MOST``.
         packed: Existing bundles, which are copied if the store has all of their trials.
+        trust: Full names of bundles that its reader trusts.
     """
     if include is False:
         return {}, "they were not asked for."
@@ -42,7 +47,7 @@ def pack_results(
             return {}, f"the store has {counts[unit]:,} {unit}, more than {limit:,}. Ask for them with: --results"
     sealed = bundle.seal(collect(store))
     retrained = {e.config.id for e in sealed.content.trials if e.config.phase == "retrain"}
-    if retrained - store.uncounted() != {
+    if retrained - store.uncounted(trust) != {
         seed["trial"] for row in edition.rows for seed in row["seeds"] if seed["status"] in ENDED
     }:
         return {}, "retrainings ended while they were read. Publish once more."

@@ -13,6 +13,8 @@ from longwave.platform.editions.edition import Edition, load
 
 FILE = Path(__file__).with_name("edition-1.json.xz")
 """Its ``board.json``, compressed."""
+FOLDER = f"infra/board/{FILE.name.partition('.')[0]}"
+"""Its folder in a checkout, with the results that ``longwave import`` reads."""
 OF_ROW = {field.name for field in fields(Row)}
 
 
@@ -26,6 +28,12 @@ def ship(edition: Edition, file: Path = FILE) -> None:
 def read_shipped(file: Path = FILE) -> Edition:
     """Return the edition that ships."""
     return load(json.loads(lzma.decompress(file.read_bytes())), str(file))
+
+
+def names_row(edition: Edition, name: str) -> bool:
+    """Return whether ``name``, 4 digits or more, begins the name of a row of an edition, or of one of its trials."""
+    names = (named for row in edition.rows for named in (row["config"], *row["trials"]))
+    return len(name) >= 4 and any(named.startswith(name.lower()) for named in names)
 
 
 def rows_of(edition: Edition) -> list[Row]:

@@ -41,15 +41,19 @@ class Retraced:
     facts: Mapping[str, str]
 
 
+def list_replayable(file: File) -> list[BundledTrial]:
+    """Return the trials of a bundle that can be trained again: those that did not fail and have an epoch."""
+    return [e for e in file.content.trials if e.run.status != "failed" and e.run.epochs > 0]
+
+
 def replay(file: File, count: int, chance: random.Random | None = None) -> Iterator[AuditFinding]:
-    """Train ``count`` random trials of a bundle again here, and yield the differences. Each is trained from the start
-    to a random epoch; with successive halving at most to the first cut, because which trials remained in its pack after
-    that is unknown. A different number rejects the bundle if kernel path and all relevant facts agree; otherwise it is
-    a flag that names the differing fact.
+    """Train ``count`` random trials of ``list_replayable`` again here, and yield the differences. Each is trained from
+    the start to a random epoch; with successive halving at most to the first cut, because which trials remained in its
+    pack after that is unknown. A different number rejects the bundle if kernel path and all relevant facts agree;
+    otherwise it is a flag that names the differing fact.
     """
     chance = chance or random.SystemRandom()
-    trials = [e for e in file.content.trials if e.run.status != "failed" and e.run.epochs > 0]
-    for entry in chance.sample(trials, min(count, len(trials))):
+    for entry in chance.sample(list_replayable(file), count):
         name, about = f"trial {entry.config.id}", [entry.config.id]
         try:
             if why := unfit(entry.config):

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longwave.files import atomic_file, own_folder
+from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.paths import make_folder
 from longwave.platform.plugins.discovery import folder, registered
 from longwave.platform.plugins.kept import folder_of
 from longwave.platform.plugins.known import by_binding
@@ -59,7 +60,7 @@ def add(path: Path) -> AddedCard:
     plugin = _with_absolute_files(read_card(path), read_plugin(path))
     by_binding([*(other for other in registered() if Path(other.origin).name != path.name), plugin])
     data, remarks = load_with_remarks(path.absolute())
-    own_folder(folder())
+    make_folder(folder())
     target = folder() / path.name
     replaced = read_plugin(target).version if target.exists() else ""
     with atomic_file(target, private=True) as partial:

@@ -20,7 +20,7 @@ def read_board(store: Queries, task: str | None = None, pool: Pool = EVERYBODY) 
         ConfigError: A name in the pool matches no bundle of the store, or several; a model has no results; or rows of
             one board measure different things.
     """
-    groups, published = store.groups(task), store.published(task)
-    check_pool(pool, groups, published)
     pool = replace(pool, trust=resolve_trust(pool.trust, store.bundles()) if pool.trust else ())
+    groups, published = store.groups(task, pool.trust), store.published(task)
+    check_pool(pool, groups, published)
     return rows(groups, published, pool)

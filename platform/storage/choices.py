@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,24 +23,27 @@ def list_instead_of(contents: Mapping[str, Mapping[str, Any]]) -> dict[str, list
     return {name: rows for name, content in contents.items() if (rows := content.get("instead_of"))}
 
 
-def read_uncounted(connection: sa.Connection, sweeps: Sequence[str]) -> set[str]:
+def read_uncounted(connection: sa.Connection, sweeps: Sequence[str], trust: Collection[str]) -> set[str]:
     """Return the retrainings that were used to choose a row and no longer count: ``sweeps`` retrained that row.
 
-    Retrainings from bundles that nobody trusts replace only others of such bundles.
+    Retrainings from bundles that nobody trusts replace only others of such bundles; ``trust`` as for ``is_trusted``.
     """
     if not sweeps:
         return set()
     t, s = TrialRow, SweepTrialRow
     planned = sa.select(s.trial).where(s.sweep.in_(sweeps))
     rows = sa.select(t.row).where(t.phase == "retrain", t.id.in_(planned))
-    is_replaced = sa.or_(t.row.in_(rows.where(is_trusted())), sa.and_(t.row.in_(rows), sa.not_(is_trusted())))
+    trusted = is_trusted(trust)
+    is_replaced = sa.or_(t.row.in_(rows.where(trusted)), sa.and_(t.row.in_(rows), sa.not_(trusted)))
     query = sa.select(t.id).join(s, s.trial == t.id).where(t.phase == "retrain", is_replaced, t.id.not_in(planned))
     return set(connection.scalars(query))
 
 
-def is_trusted() -> sa.ColumnElement[bool]:
-    """Return the condition that a trial was trained here, or came with a bundle that the package trusts."""
-    return sa.or_(TrialRow.origin.is_(None), TrialRow.origin.in_(shipped()))
+def is_trusted(trust: Collection[str]) -> sa.ColumnElement[bool]:
+    """Return the condition that a trial was trained here, or came with a bundle that the package trusts, or ``trust``:
+    full names of bundles that the reader trusts.
+    """
+    return sa.or_(TrialRow.origin.is_(None), TrialRow.origin.in_([*shipped(), *trust]))
 
 
 def list_rejected(groups: Sequence[Group], instead_of: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

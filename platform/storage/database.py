@@ -10,9 +10,16 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from longwave.platform.errors import StoreError
+from longwave.platform.errors import NoStoreError, StoreError
 from longwave.platform.storage.base import Base
-from longwave.platform.storage.engine import REFUSED, enable_wal, make_engine, without_password, writing_engine
+from longwave.platform.storage.engine import (
+    NO_STORE,
+    REFUSED,
+    enable_wal,
+    make_engine,
+    without_password,
+    writing_engine,
+)
 from longwave.platform.storage.faults import describe_refusal
 from longwave.platform.storage.retry import Result, configured_wait, retry
 from longwave.platform.storage.schema import ImportRow
@@ -43,15 +50,16 @@ class Database:
 
     def __init__(self, url: str, create: bool = True, read_only: bool = False) -> None:
         self.url, self.read_only = url, read_only
+        create = create and not read_only
         self.on_wait: Callable[[str], None] = lambda reason: None
         self.on_transaction: Callable[[str, float], None] = lambda kind, seconds: None
         self.longest_wait = configured_wait()
         self._wrote, self._lost = False, ""
         with self._one_line():
-            self.engine = make_engine(url, create and not read_only, read_only)
+            self.engine = make_engine(url, create, read_only)
         self._writing, self._identity = writing_engine(self.engine), StoreIdentity(self.engine)
         try:
-            self._bring_up_to_date()
+            self._bring_up_to_date(create)
             with self._one_line():
                 self._identity.remember()
         except BaseException:
@@ -64,10 +72,13 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _bring_up_to_date(self) -> None:
+    def _bring_up_to_date(self, create: bool) -> None:
         """Upgrade a store with an older schema. Alembic is loaded only then: most stores are up to date."""
         with self.reading() as connection:
-            is_current = read_version(connection) == HEAD
+            version = read_version(connection)
+        if version is None and not create:
+            raise NoStoreError(NO_STORE.format(without_password(self.url)))
+        is_current = version == HEAD
         if is_current and self.read_only:
             return
         with self._one_line():

@@ -21,6 +21,7 @@ SETTINGS = "-c lock_timeout=5000"
 """Options for PostgreSQL, so that it waits for a lock as long as SQLite does."""
 SWITCH_SECONDS = 30.0
 """Seconds to wait for readers before a SQLite file can be switched to write-ahead logging."""
+NO_STORE = "There is no store at {}. Make one with: longwave sweep run FILE, or: longwave import BUNDLE"
 REFUSED = (sa.exc.SQLAlchemyError, OSError, ModuleNotFoundError, UnicodeDecodeError)
 """Exceptions from a database that is unreachable, refuses a statement, or is damaged even in its names."""
 
@@ -63,9 +64,7 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
     if Path(file).is_dir():
         raise StoreError(f"A store is a file, and {file} is a folder. Name a file in it.")
     if not create and not Path(file).is_file():
-        raise NoStoreError(
-            f"There is no store at {file}. Make one with: longwave sweep run FILE, or: longwave import BUNDLE"
-        )
+        raise NoStoreError(NO_STORE.format(file))
     if create and not Path(file).exists():
         check_folder(url)
         own_file(Path(file))

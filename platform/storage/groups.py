@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain, groupby
 from typing import Any
@@ -39,8 +39,8 @@ CellNames = tuple[tuple[str, int | None], ...]
 """Cells of sweeps: names of the sweeps, each with the cell's number in its plan."""
 
 
-def read_groups(connection: sa.Connection, task: str | None = None) -> list[Group]:
-    """Return the groups of ``task``, or of all tasks, by task and configuration.
+def read_groups(connection: sa.Connection, task: str | None = None, trust: Collection[str] = ()) -> list[Group]:
+    """Return the groups of ``task``, or of all tasks, by task and configuration; ``trust`` as for ``is_trusted``.
 
     Raises:
         StoreError: A record is damaged.
@@ -48,7 +48,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     where = TrialRow.phase == "retrain"
     where = where if task is None else sa.and_(where, TrialRow.task == task)
     check_board(connection, where)
-    cells_of = _read_cells(connection, where)
+    cells_of = _read_cells(connection, where, trust)
     tallies = _read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
     contents = read_sweep_contents(connection)
     instead_of = list_instead_of(contents)
@@ -59,7 +59,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
         _read_catalogue(connection),
     )
     drawn_scores, candidates = _read_drawn(connection), _read_candidates(connection, task)
-    uncounted = read_uncounted(connection, [*instead_of])
+    uncounted = read_uncounted(connection, [*instead_of], trust)
     groups: list[Group] = []
     abouts: dict[str, About] = {}
     ranges_of: dict[tuple[tuple[str, ...], str, str, str], list[SearchedRange]] = {}
@@ -145,7 +145,7 @@ def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:
     first = connection.execute(sa.select(t.task, t.model).where(is_retraining).limit(1)).one_or_none()
     if first is None:
         return sa.false()
-    planned = sa.select(SweepTrialRow.trial).where(_in_cells(_read_cells(connection, is_retraining).get(row, ())))
+    planned = sa.select(SweepTrialRow.trial).where(_in_cells(_read_cells(connection, is_retraining, ()).get(row, ())))
     return sa.and_(t.task == first.task, t.model == first.model, t.id.in_(planned))
 
 
@@ -223,12 +223,16 @@ def _read_contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> 
     return connection.execute(query.order_by(t.task, t.row)).all()
 
 
-def _read_cells(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:
+def _read_cells(
+    connection: sa.Connection, where: sa.ColumnElement[bool], trust: Collection[str]
+) -> dict[str, CellNames]:
     """Return the cells that planned a retraining of each group, by its row: if any is trusted, only those of trusted
-    ones, so that no imported sweep says how another row was searched or which one replaces it.
+    ones, so that no imported sweep says how another row was searched or which one replaces it. An imported sweep, with
+    an @ in its name, may also plan trials that were trained here: for these it is not trusted.
     """
     s = SweepTrialRow
-    query = sa.select(TrialRow.row, s.sweep, s.cell, is_trusted()).join(s, s.trial == TrialRow.id).where(where)
+    counts = sa.and_(is_trusted(trust), sa.or_(TrialRow.origin.is_not(None), sa.not_(s.sweep.contains("@"))))
+    query = sa.select(TrialRow.row, s.sweep, s.cell, counts).join(s, s.trial == TrialRow.id).where(where)
     all_cells: dict[str, set[tuple[str, int | None]]] = {}
     trusted_cells: dict[str, set[tuple[str, int | None]]] = {}
     for row, sweep, cell, trusted in connection.execute(query).all():  # DISTINCT would make SQLite scan all by row

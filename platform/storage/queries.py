@@ -79,13 +79,16 @@ class Queries(Database):
         where = TrialRow.phase == "retrain"
         return self._select(where if task is None else sa.and_(where, TrialRow.task == task))
 
-    def uncounted(self) -> set[str]:
+    def uncounted(self, trust: Collection[str] = ()) -> set[str]:
         """Return the ids of retrainings that no board counts.
 
         They were used to choose their row, which was then retrained with other seeds.
+
+        Args:
+            trust: Full names of bundles that the reader trusts.
         """
         with self.reading() as connection:
-            return read_uncounted(connection, [*list_instead_of(read_sweep_contents(connection))])
+            return read_uncounted(connection, [*list_instead_of(read_sweep_contents(connection))], trust)
 
     def rows(self, name: str, task: str | None = None) -> list[Trial]:
         """Return the retrainings of a row, ended or not.
@@ -167,10 +170,15 @@ class Queries(Database):
         with self.reading() as connection:
             return {trial: at.timestamp() for trial, at in select_in(connection, query, AttemptRow.trial, trials)}
 
-    def groups(self, task: str | None = None) -> list[Group]:
-        """Return the groups of retrainings from which the board of ``task``, or of all tasks, is computed."""
+    def groups(self, task: str | None = None, trust: Collection[str] = ()) -> list[Group]:
+        """Return the groups of retrainings from which the board of ``task``, or of all tasks, is computed.
+
+        Args:
+            task: Name of the task.
+            trust: Full names of bundles that the reader trusts.
+        """
         with self.reading() as connection:
-            return read_groups(connection, task)
+            return read_groups(connection, task, trust)
 
     def published(self, task: str | None = None) -> list[dict[str, Any]]:
         """Return the published numbers of ``task``, or all."""

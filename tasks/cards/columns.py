@@ -246,7 +246,9 @@ def _read_csv(path: Path, delimiter: str) -> pa.Table:
     with _open_csv(path) as file:
         table = pa.csv.read_csv(
             file,
-            read_options=pa.csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1, block_size=LONGEST_ROW),
+            read_options=pa.csv.ReadOptions(
+                use_threads=False, column_names=names, skip_rows_after_names=1, block_size=LONGEST_ROW
+            ),
             parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=several),
             convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )

@@ -70,9 +70,14 @@ class CardFiles(Source):
         return super().missing(folder)
 
     @property
+    def foreign(self) -> bool:
+        """Whether the files are where the card says."""
+        return all(path.exists() for path in self.paths)
+
+    @property
     def locations(self) -> list[Path]:
         """Paths from which to read the files."""
-        if all(path.exists() for path in self.paths) or not self.folder.exists():
+        if self.foreign or not self.folder.exists():
             return [*self.paths]
         return [self.folder / name for name in self.needs]
 

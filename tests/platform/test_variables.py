@@ -11,7 +11,7 @@ from tree import ROOT
 from longwave.models.kernels.dispatch import PATHS
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import store_option, store_url
+from longwave.platform.paths import make_ready, store_option, store_url, sweep_storage
 from longwave.platform.variables import KERNELS, SECONDS, read_seconds
 
 WRONG = {"LONGWAVE_LEASE_SECONDS": ("0", "-1", "soon", "nan", "inf"), "LONGWAVE_STORE_WAIT": ("-1", "soon", "nan")}
@@ -57,9 +57,40 @@ def test_a_data_folder_that_is_a_file_is_refused_in_one_line(
     (tmp_path / "file").touch()
     monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path / "file"))
     assert main(["board"]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    assert err.startswith(f"longwave: LONGWAVE_HOME must name a folder, got the file {tmp_path / 'file'}.")
+    got = f"got {tmp_path}/file: {tmp_path}/file is a file"
+    assert capsys.readouterr() == ("", f"longwave: LONGWAVE_HOME must name a folder, {got}. Name another place.\n")
+
+
+@pytest.mark.parametrize(
+    "command", ["board", "sweep list", "show abcd", "sweep run {root}/infra/sweeps/demo.toml --here"]
+)
+def test_a_data_folder_that_cannot_be_made_is_named_with_its_variable_and_the_way_out(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("LONGWAVE_STORE", raising=False)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path / "file/home"))
+    assert main(command.format(root=ROOT).split()) == 2
+    got = f"got {tmp_path}/file/home: {tmp_path}/file is a file"
+    assert capsys.readouterr() == ("", f"longwave: LONGWAVE_HOME must name a folder, {got}. Name another place.\n")
+    monkeypatch.setenv("LONGWAVE_HOME", "/proc/nope")
+    assert main(command.format(root=ROOT).split()) == 2
+    advice = "Set LONGWAVE_HOME to a folder that you can write to; the data folder is now /proc/nope"
+    line = f"longwave: The folder /proc/nope cannot be made: No such file or directory. {advice}.\n"
+    assert capsys.readouterr() == ("", line)
+
+
+def test_checkpoints_and_cards_that_cannot_be_kept_in_the_data_folder_name_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path / "file"))
+    with pytest.raises(ConfigError, match=r"file/sweeps/s cannot be made: Not a directory\. Set LONGWAVE_HOME to a"):
+        make_ready(sweep_storage(None, "s"))
+    with pytest.raises(
+        ConfigError, match=r"sweeps/s cannot be made: No such file or directory\. Name another folder\."
+    ):
+        make_ready(Path("/proc/nope/sweeps/s"))
 
 
 def test_an_advised_command_names_its_store_unless_it_is_the_default_one_and_never_a_password(

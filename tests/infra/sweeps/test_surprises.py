@@ -76,7 +76,7 @@ def test_of_reproduced_rows_intervals_are_those_of_their_scores_and_as_many_are_
     inside = [0, 0]
     for row, _, *scores, low, high, chance in lines:
         found = rows[LINK.findall(row)[0]]
-        scale = scale_of(found["goal"], found["unit"], found["floor"])
+        scale = scale_of(found["metric"], found["goal"], found["unit"], found["floor"])
         assert (interval := prediction_interval(found["scores"], scale)), row
         assert rounded(low, [interval[0]]) and rounded(high, [interval[1]]), row
         assert chance == f"{caught(found['scores'], scale, WRONG):.0%}".replace("%", " %"), row

@@ -143,6 +143,19 @@ def test_an_untrusted_row_takes_the_place_of_untrusted_ones_alone() -> None:
     assert not any(row.superseded for row in rows([first, chosen], [], Pool(models=["b"])))
 
 
+def test_a_row_that_re_runs_here_alone_confirm_takes_the_place_of_untrusted_ones_alone() -> None:
+    first, chosen = went_on()
+    claimed = {run.id: "a" * 64 for run in chosen.runs}
+    rerun = retrained("a", [*LOW, LOW[0], LOW[1], LOW[2], LOW[3], LOW[4]], hidden=9).runs[len(LOW) :]
+    confirmed = replace(
+        chosen, runs=[*chosen.runs, *rerun], came=claimed, checks=[True] * len(claimed), reruns=["inside"] * len(rerun)
+    )
+    actual = {row.config: (row.untrusted, row.superseded) for row in rows([first, confirmed], [])}
+    assert actual == {first.row: (False, ""), chosen.row: (False, "")}
+    trusted = {row.config: row.superseded for row in rows([first, confirmed], [], Pool(trust=["a" * 64]))}
+    assert trusted[first.row] == f"replaced by {chosen.row[:12]} after a longer search"
+
+
 def test_of_a_row_that_is_of_an_older_version_too_that_is_said() -> None:
     first, chosen = went_on()
     [*_, old] = rows([replace(first, superseded=WHY), chosen], [])

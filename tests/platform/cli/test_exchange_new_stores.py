@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from database_rows import read_rows
 from tree import ROOT
 
 from longwave.platform.cli.main import main
@@ -12,6 +15,7 @@ from longwave.platform.exchange.bundle import read, write
 from longwave.platform.storage.store import Store
 
 KEPT = ROOT / "tests/platform/exchange/kept/0.2.0.json.xz"
+OLDER = ROOT / "tests/platform/storage/kept/0.2.0.sqlite.xz"
 
 
 @pytest.fixture
@@ -25,6 +29,22 @@ def test_a_dry_run_makes_no_store(folder: Path, capsys: pytest.CaptureFixture[st
     assert main(["import", str(KEPT), "--dry-run", "--store", f"sqlite:///{folder}/new.db"]) == 0
     assert "Nothing was imported." in capsys.readouterr().out
     assert list(folder.iterdir()) == []
+
+
+def test_a_dry_run_leaves_an_empty_server_empty(
+    postgres: Callable[[], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", str(KEPT), "--dry-run", "--store", (url := postgres())]) == 0
+    assert "Nothing was imported." in capsys.readouterr().out
+    assert read_rows(url) == {}
+
+
+def test_a_dry_run_does_not_upgrade_an_older_store(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, older = folder / "old.db", lzma.decompress(OLDER.read_bytes())
+    file.write_bytes(older)
+    assert main(["import", str(KEPT), "--dry-run", "--store", f"sqlite:///{file}"]) == 2
+    assert "has an older format. Upgrade it with: longwave doctor" in capsys.readouterr().err
+    assert [*folder.iterdir()] == [file] and file.read_bytes() == older
 
 
 def test_a_rejected_bundle_makes_no_store(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,3 +74,11 @@ def test_a_store_in_a_missing_folder_is_refused_before_any_bundle_is_read(
     assert capsys.readouterr().err == (
         f"longwave: There is no folder {folder}/none. Create it, or name another store.\n"
     )
+
+
+def test_more_replays_than_trials_are_refused_before_any_check(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", str(KEPT), "--replay", "1000000", "--store", f"sqlite:///{folder}/new.db"]) == 2
+    line = "longwave: --replay must be at most 8, the trials that can be trained again, got 1000000.\n"
+    assert (*capsys.readouterr(),) == ("", line) and list(folder.iterdir()) == []

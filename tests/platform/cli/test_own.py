@@ -165,6 +165,18 @@ def test_files_that_are_where_the_card_says_are_read_though_others_were_linked_t
     assert f" is in {tmp_path}. Licence: " in say(capsys, "data", "fetch", "my-toy")
 
 
+def test_another_folder_is_refused_while_the_files_are_where_the_card_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
+    say(capsys, "tasks", "add", written(tmp_path, csv(ROWS), LONG))
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/data.csv").write_bytes(csv(long_table(seed=1)))
+    line = refused(capsys, "data", "fetch", "my-toy", "--path", tmp_path / "there")
+    assert line == f"longwave: my-toy reads its files in {tmp_path}. Leave out --path {tmp_path / 'there'}.\n"
+    assert not (tmp_path / "cache/raw").exists()
+
+
 PERIOD = [["date", "demand", "price"], *([f"2024-01-{d:02}", f"{d % 7}.5", f"{d * 3 % 5}"] for d in range(1, 31))]
 WIDE = [["n", *(f"v{k}" for k in range(6)), "class"]]
 WIDE += [[f"{k}", *(f"{k * j % 7 + k}" for j in range(6)), "ab"[k % 2]] for k in range(20)]

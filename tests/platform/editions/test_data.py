@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from boards import keep, retrained
 
 from longwave.platform.boards.numbers import column_power
 from longwave.platform.cli.main import main
-from longwave.platform.editions.data import board_schema
+from longwave.platform.editions.data import board_schema, licence_url
 from longwave.platform.editions.edition import SCHEMA
 from longwave.platform.editions.folder import find_results
 from longwave.platform.editions.publish import publish, read
 from longwave.platform.editions.shipped import FILE, read_shipped, rows_of
+from longwave.platform.errors import ConfigError
 from longwave.platform.storage.store import Store
 
 FROZEN = {3: "048b4132975378bc"}
@@ -97,6 +99,19 @@ def test_croissant_leads_programs_to_the_tables_and_to_what_is_in_them(published
     assert sorted(t for t in tests if t is not None) == sorted(v for v in table["test"].to_pylist() if v is not None)
 
 
+@pytest.mark.parametrize(
+    "licence",
+    ["CC-BY", "MYOWN-1.0", "my own", "LicenseRef-mine", "MIT OR Apache-2.0", "Apache-2.0+", "../MIT", "MIT\n"],
+)
+def test_a_licence_without_a_page_of_its_own_at_spdx_is_refused(licence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"such as CC-BY-4.0, got {licence!r}.")):
+        licence_url(licence)
+
+
+def test_a_licence_is_written_as_spdx_spells_it() -> None:
+    assert licence_url("cc-by-4.0") == "https://spdx.org/licenses/CC-BY-4.0.html"
+
+
 @pytest.mark.integration
 def test_types_in_croissant_are_those_in_parquet(published: Path) -> None:
     said = json.loads((published / "croissant.json").read_text())
@@ -139,7 +154,7 @@ def test_without_a_dataset_there_are_no_scores_and_without_a_licence_none_is_sai
     assert "license" not in json.loads((tmp_path / "one/croissant.json").read_text())
     for option, value, message in (
         ("--hub", "boards", "A dataset on the Hugging Face Hub is USER/NAME, got 'boards'. One is: --hub ada/boards"),
-        ("--licence", "my own", "A licence is a name of SPDX, got 'my own'. One is: --licence CC-BY-4.0"),
+        ("--licence", "MYOWN-1.0", "--licence takes one licence of https://spdx.org/licenses, such as CC-BY-4.0, got"),
     ):
         capsys.readouterr()
         assert main(["publish", str(tmp_path / "two"), option, value, "--store", store.url]) == 2

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 from boards import retrained, trials
 
-from longwave.platform.records.group import Group
+from longwave.platform.records.group import Group, Pool
 from longwave.platform.records.stored import StoredSweep, Trial
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
+
+A, B = "a" * 64, "b" * 64
+"""Names of bundles."""
 
 
 def with_seeds(group: Group, first: int, origin: str = "") -> list[Trial]:
@@ -26,11 +30,11 @@ def with_seeds(group: Group, first: int, origin: str = "") -> list[Trial]:
 
 def hold(store: Store, sweeps: list[tuple[str, dict[str, Any], list[Trial]]], alone: list[Trial]) -> dict[str, Group]:
     """Return the groups, by row, of a store with some sweeps and with retrainings that no sweep planned."""
-    ended = [(trial, ()) for *_, mine in sweeps for trial in mine]
+    ended = {trial.config.id: trial for *_, mine in [*sweeps, ("", {}, alone)] for trial in mine}
     asks = [
         (StoredSweep(name, content), [t.config.id for t in mine], [0] * len(mine)) for name, content, mine in sweeps
     ]
-    store.import_trials(["bundle"], [*ended, *((trial, ()) for trial in alone)], asks)
+    store.import_trials(["bundle", A, B], [(trial, ()) for trial in ended.values()], asks)
     return {group.row: group for group in store.groups()}
 
 
@@ -78,6 +82,39 @@ def test_a_sweep_of_a_bundle_that_nobody_trusts_takes_nothing_from_what_was_trai
     )
     assert groups[kept.row].sweeps == (("first",) if from_here else ("again@1", "first"))
     assert list(groups[other.row].rejected_for) == ([] if from_here else [kept.row])
+
+
+@pytest.mark.parametrize(
+    ("trust", "kept_scores", "gives_way"),
+    [((A,), [5.0, 6.0], False), ((B,), [3.0, 4.0], True), ((A, B), [3.0, 4.0], True), ((), [3.0, 4.0], True)],
+)
+def test_a_bundle_takes_retrainings_from_one_that_the_reader_trusts_only_if_it_is_trusted_too(
+    any_store_url: str,
+    open_store: Callable[[str], Store],
+    trust: tuple[str, ...],
+    kept_scores: list[float],
+    gives_way: bool,
+) -> None:
+    kept, other = retrained("a", [5.0, 6.0]), retrained("a", [1.0, 1.1], params={"lr": 0.5})
+    again = with_seeds(retrained("a", [3.0, 4.0]), 100, B)
+    store = open_store(any_store_url)
+    first = with_seeds(kept, 0, A) + with_seeds(other, 0, A)
+    hold(store, [("first@1", {}, first), ("again@1", {"trials": 0, "instead_of": [other.row]}, again)], [])
+    board = {row.config: row for row in read_board(store, pool=Pool(trust=trust))}
+    assert sorted(board[kept.row].scores) == kept_scores
+    assert bool(board[other.row].superseded) is gives_way
+    assert store.uncounted(trust) == (set() if trust == (A,) else {t.config.id for t in with_seeds(kept, 0)})
+
+
+def test_an_imported_sweep_that_plans_trials_made_here_again_replaces_no_row(store: Store) -> None:
+    kept, other = retrained("a", [5.0, 6.0]), retrained("a", [1.0, 1.1], params={"lr": 0.5})
+    mine = with_seeds(kept, 100)
+    groups = hold(
+        store,
+        [("first", {}, mine + with_seeds(other, 0)), ("again@1", {"trials": 0, "instead_of": [other.row]}, mine)],
+        [],
+    )
+    assert groups[other.row].rejected_for == () and groups[kept.row].sweeps == ("first",)
 
 
 def test_without_such_a_sweep_every_retraining_counts(store: Store) -> None:

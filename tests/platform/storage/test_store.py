@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from database_rows import read_rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longwave.platform.about import about
-from longwave.platform.errors import ConfigError, StoreError
+from longwave.platform.errors import ConfigError, NoStoreError, StoreError
 from longwave.platform.literature.published import FILE, published_rows
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Measure, Point, Run
@@ -244,6 +245,14 @@ def test_reading_commands_do_not_make_a_store(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="There is no store at .*none.db. Make one with: longwave sweep run FILE"):
         Store(f"sqlite:///{tmp_path}/none.db", create=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_empty_database_is_no_store_and_stays_empty(any_store_url: str, tmp_path: Path, read_only: bool) -> None:
+    (tmp_path / "any.db").touch()
+    with pytest.raises(NoStoreError, match=r"^There is no store at (sqlite|postgresql)://.*\. Make one with: longwave"):
+        Store(any_store_url, create=False, read_only=read_only)
+    assert read_rows(any_store_url) == {}
 
 
 def test_every_published_number_is_in_the_store_with_all_its_sources(any_store_url: str, open_store: OpenStore) -> None:

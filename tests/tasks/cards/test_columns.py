@@ -117,6 +117,14 @@ def test_rows_and_headers_of_any_length_are_read(tmp_path: Path) -> None:
     assert columns.numbers("step59999").tolist() == values[:, -1].tolist()
 
 
+@pytest.mark.parametrize("names", [["t", "flow\n(l/s)", "wort"], ["a\r\nb", "c\n\nd", "e"], ["one\nof one"]])
+def test_a_header_with_line_breaks_is_read_as_it_was_written(names: list[str], tmp_path: Path) -> None:
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([names, ["1"] * len(names), ["2\n2"] * len(names)])
+    columns = read_columns(tmp_path / "a.csv", "csv")
+    assert {name: columns.words(name) for name in columns.names} == dict.fromkeys(names, ["1", "2\n2"])
+
+
 @pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
 def test_an_empty_line_of_one_column_is_a_missing_value_but_at_the_end(end: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"value\n1\n\n3{end}")

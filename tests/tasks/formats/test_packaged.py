@@ -130,7 +130,8 @@ def test_data_of_a_package_are_ready_and_another_folder_is_not_taken(
     assert main(["data", "fetch", "nino34"]) == 0 and "public domain" in capsys.readouterr().out
     assert sorted(folder.iterdir()) == before
     assert main(["data", "fetch", "nino34", "--path", str(tmp_path)]) == 2
-    assert "comes with a package" in capsys.readouterr().err
+    line = f"longwave: nino34 reads its files in {folder}. Leave out --path {tmp_path}.\n"
+    assert capsys.readouterr().err == line
 
 
 def test_the_measured_el_nino_is_that_of_the_file_by_another_reader() -> None:

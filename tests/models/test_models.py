@@ -83,12 +83,12 @@ def function_and_inputs(
 @pytest.mark.parametrize(
     "name, options",
     [
-        ("lem", {}),
+        pytest.param("lem", {}, marks=pytest.mark.integration),
         ("cornn", {}),
         ("cornn", {"damping": "implicit"}),
         ("lipschitz_rnn", {"scheme": "rk2"}),
-        ("tau_gru", {}),
-        ("unicornn", {"layers": 2}),
+        pytest.param("tau_gru", {}, marks=pytest.mark.integration),
+        pytest.param("unicornn", {"layers": 2}, marks=pytest.mark.integration),
     ],
 )
 def test_second_gradients_equal_finite_differences(name: str, options: dict[str, OptionValue]) -> None:

@@ -134,6 +134,7 @@ def test_one_line_adds_a_statistic_to_every_view(
     assert (data["rows"][0]["total"], data["rows"][0]["texts"]["total"]) == (5.75, "5.75")
 
 
+@pytest.mark.integration
 def test_the_page_shows_the_text_of_a_column_that_its_script_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def train(store: Store, workers: Workers) -> dict[str, int]:
     return {model: sum(a.model == model for a in ended) for model in ("my-leaky", "gru")}
 
 
+@pytest.mark.integration
 def test_what_is_planned_goes_on_without_its_files(planned: Store, file: Path, here: Workers) -> None:
     shutil.rmtree(file.parent / "parts")
     assert train(planned, here) == {"my-leaky": 4, "gru": 4}

@@ -232,6 +232,7 @@ def test_sweeps_are_listed_where_one_of_them_is_damaged_and_it_is_named(
 
 
 @pytest.mark.usefixtures("unlimited_doctor")
+@pytest.mark.integration
 def test_the_doctor_names_each_damaged_trial_and_no_password(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,7 +43,7 @@ def store() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["folder", "memory", "s3"])
+@pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.integration)])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> AnyPath:
     """An empty folder: of this machine, of fsspec's memory, and of an object store that another thread serves."""
     if request.param == "folder":

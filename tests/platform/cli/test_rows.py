@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
 import pytest
 
 from longwave.platform.cli.main import main
+from longwave.platform.editions.shipped import read_shipped
 
 EDITION = Path(__file__).parents[3] / "infra/board/edition-1"
 
@@ -17,8 +17,7 @@ EDITION = Path(__file__).parents[3] / "infra/board/edition-1"
 def test_without_a_store_a_row_of_the_shipped_edition_is_named_with_the_command_that_imports_it(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    published = json.loads((EDITION / "board.json").read_text())["rows"]
-    row = next(row for row in published if row["kind"] == "reproduced")
+    row = next(row for row in read_shipped().rows if row["kind"] == "reproduced")
     names = {"row": row["config"][:8].upper(), "trial": row["trials"][-1]}
     store = f"sqlite:///{tmp_path}/none.db"
     assert main([*command.format(**names).split(), "--store", store]) == 2

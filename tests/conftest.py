@@ -26,6 +26,7 @@ os.environ["LONGWAVE_HOME"] = os.path.join(tempfile.gettempdir(), f"no-longwave-
 from hypothesis import Phase, settings
 from small_sweeps import small
 
+from longwave.platform.plugins.known import forget_plugins
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.workers import Workers
@@ -64,13 +65,16 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep each test's data folder to itself; generated task data stays shared, as it is between users' sweeps."""
+def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Keep each test's data folder and plugins to itself; generated task data stays shared, as it is between users'
+    sweeps.
+    """
     folder = next(homes)
     monkeypatch.setenv("LONGWAVE_HOME", str(folder))
     for name in ("LONGWAVE_STORE", "MLFLOW_TRACKING_URI", "COLUMNS"):  # xdist says 80
         monkeypatch.delenv(name, raising=False)
-    return folder
+    yield folder
+    forget_plugins()
 
 
 @pytest.fixture

@@ -12,16 +12,10 @@ from card_files import LONG, csv, long_table, written
 from tracked import fill
 
 from longwave.platform.cli.main import main
-from longwave.platform.plugins.known import forget_plugins
 from longwave.platform.registry import get_task
 from longwave.platform.storage.store import Store
 
 ROWS = long_table()
-
-
-@pytest.fixture(autouse=True)
-def _no_plugins() -> None:
-    forget_plugins()
 
 
 def say(capsys: pytest.CaptureFixture[str], *words: object) -> str:

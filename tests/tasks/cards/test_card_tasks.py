@@ -11,7 +11,6 @@ import pytest
 from card_files import LONG, csv, long_table, written
 
 from longwave.platform.contracts.check import check_file
-from longwave.platform.plugins.known import forget_plugins
 from longwave.tasks.base.data import Data
 from longwave.tasks.cards.task import card_task
 
@@ -98,8 +97,6 @@ def test_of_examples_of_unequal_length_summaries_are_compared_not_steps(
 def test_a_card_keeps_the_contract_of_tasks(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     rows, changes, _, _ = KINDS[kind]
-    forget_plugins()
     [(subject, outcomes)] = check_file(written(tmp_path, csv(rows), LONG, **changes))
     rules = [*outcomes]
-    forget_plugins()
     assert subject == "task my-toy" and len(rules) > 8 and not [each for each in rules if each.broken]

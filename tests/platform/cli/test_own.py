@@ -18,6 +18,15 @@ from longwave.platform.storage.store import Store
 ROWS = long_table()
 
 
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another folder than that of a card's files; links to it are made in a cache of the test."""
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "there"
+    folder.mkdir()
+    return folder
+
+
 def say(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     """Return what a command prints that succeeds."""
     capsys.readouterr()
@@ -128,28 +137,24 @@ def test_a_sweep_that_was_planned_on_other_data_says_so(
 
 
 def test_a_file_that_was_moved_is_named_and_found_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, there: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     say(capsys, "tasks", "add", written(tmp_path, csv(ROWS), LONG))
-    (tmp_path / "there").mkdir()
-    (tmp_path / "data.csv").rename(tmp_path / "there/data.csv")
+    (tmp_path / "data.csv").rename(there / "data.csv")
     assert "my-toy" in say(capsys, "tasks", "--family", "your own data")  # a list reads no data
     line = "which does not exist. If it was moved: longwave data fetch my-toy --path FOLDER"
     assert line in say(capsys, "tasks", "my-toy")
-    say(capsys, "data", "fetch", "my-toy", "--path", tmp_path / "there")
+    say(capsys, "data", "fetch", "my-toy", "--path", there)
     assert "majority" in say(capsys, "tasks", "my-toy")
 
 
 def test_files_that_are_where_the_card_says_are_read_though_others_were_linked_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, there: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     card = written(tmp_path, csv(ROWS), LONG)
     say(capsys, "tasks", "add", card)
-    (tmp_path / "there").mkdir()
-    (tmp_path / "data.csv").rename(tmp_path / "there/data.csv")
-    say(capsys, "data", "fetch", "my-toy", "--path", tmp_path / "there")
+    (tmp_path / "data.csv").rename(there / "data.csv")
+    say(capsys, "data", "fetch", "my-toy", "--path", there)
     linked = get_task("my-toy").load("").version
     say(capsys, "tasks", "remove", "my-toy")
     (tmp_path / "data.csv").write_bytes(csv(long_table(seed=1)))
@@ -160,14 +165,12 @@ def test_files_that_are_where_the_card_says_are_read_though_others_were_linked_t
 
 
 def test_another_folder_is_refused_while_the_files_are_where_the_card_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, there: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     say(capsys, "tasks", "add", written(tmp_path, csv(ROWS), LONG))
-    (tmp_path / "there").mkdir()
-    (tmp_path / "there/data.csv").write_bytes(csv(long_table(seed=1)))
-    line = refused(capsys, "data", "fetch", "my-toy", "--path", tmp_path / "there")
-    assert line == f"longwave: my-toy reads its files in {tmp_path}. Leave out --path {tmp_path / 'there'}.\n"
+    (there / "data.csv").write_bytes(csv(long_table(seed=1)))
+    line = refused(capsys, "data", "fetch", "my-toy", "--path", there)
+    assert line == f"longwave: my-toy reads its files in {tmp_path}. Leave out --path {there}.\n"
     assert not (tmp_path / "cache/raw").exists()
 
 

@@ -6,11 +6,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tree import ROOT
 
 from longwave.platform.cli.main import main
 from longwave.platform.editions.shipped import read_shipped
 
-EDITION = Path(__file__).parents[3] / "infra/board/edition-1"
+EDITION = "infra/board/edition-1"
 
 
 @pytest.mark.parametrize("command", ["show {row}", "show {trial}", "diff ffff {row}", "compare {row} lem"])
@@ -24,8 +25,8 @@ def test_without_a_store_a_row_of_the_shipped_edition_is_named_with_the_command_
     line, advised = capsys.readouterr().err.rstrip("\n").rsplit(": ", 1)
     used = next(name for name in names.values() if name in command.format(**names))
     assert line.startswith(f"longwave: There is no store at {store} yet, and {used} is of Longwave, edition 1.")
-    assert shlex.split(advised) == ["longwave", "import", str(EDITION.relative_to(Path.cwd())), "--store", store]
-    assert (EDITION / "manifest.json").is_file() and not (tmp_path / "none.db").exists()
+    assert shlex.split(advised) == ["longwave", "import", EDITION, "--store", store]
+    assert (ROOT / EDITION / "manifest.json").is_file() and not (tmp_path / "none.db").exists()
 
 
 def test_without_a_store_a_name_of_no_shipped_row_gets_the_general_commands(

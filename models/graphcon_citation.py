@@ -66,7 +66,7 @@ class CitationGraphCON(GraphLayer[CitationWeights]):
         heads: Of the attention.
         width: Size a of query and key, all heads together.
         over: Over which edges of a node attention sums to 1: outgoing, ``"contributing"``, or incoming,
-        ``"receiving"``.
+            ``"receiving"``.
         input_size, hidden_size, members: See ``Layer``.
     """
 

@@ -54,7 +54,7 @@ class S5(Recurrence[S5Weights]):
 
     Args:
         blocks: Number J of matrices from which Λ starts; if J does not divide d, surplus eigenvalues of the last are
-        dropped.
+            dropped.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 

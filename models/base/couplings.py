@@ -152,7 +152,7 @@ class Attention:
             links: The edges; each node also gets one self-loop.
             heads: H.
             over: Whether weights sum to 1 over a node's incoming edges, ``receiving``, or its outgoing ones,
-            ``contributing``.
+                ``contributing``.
         """
         queries, keys = affine(self.Q, x, self.q).flatten(0, 1), affine(self.K, x, self.k).flatten(0, 1)
         begin, end = links.looped

@@ -49,7 +49,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
 
     Attributes:
         storage: ``"float32"``, or ``"bfloat16"`` for a loop on a GPU that stores drives, and values saved for the
-        backward pass, in half the memory. Sums, states, outputs and gradients are float32 in both cases.
+            backward pass, in half the memory. Sums, states, outputs and gradients are float32 in both cases.
     """
 
     storage = "float32"
@@ -81,7 +81,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
 
         Raises:
             Unsupported: The step uses an operation that the compiler does not support; the message names it and its
-            line.
+                line.
         """
         raw = self.raw()
         shapes = [*map(FORM, raw.values())]

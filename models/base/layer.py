@@ -31,10 +31,10 @@ class Layer(nn.Module, Generic[W]):
     Args:
         input_size, hidden_size: Features p of the input and d of the output.
         members: ``None`` for one layer, or the number M of members of a pack. With members every weight and
-        hyper-parameter has a leading axis M.
+            hyper-parameter has a leading axis M.
         t_max: T_max ≥ 1, the longest memory expected, in input steps; some initialisations need it.
         chosen: Options, and hyper-parameters: a number, one per member, or a tensor (kept in the graph; an
-        ``nn.Parameter`` is trained).
+            ``nn.Parameter`` is trained).
 
     Raises:
         ValueError: A size that is not a whole number of at least 1, an unknown option or hyper-parameter, or one that

@@ -74,7 +74,7 @@ class MatrixRecurrence(SequenceLayer[W], Generic[W]):
 
         Raises:
             Unsupported: The step uses an operation that the compiler does not support; the message names it and its
-            line.
+                line.
         """
         form, known = self.form(), _known.get(self)
         axes = (tuple(form.states.values()), tuple(form.drives.values()), tuple(form.constants.values()))

@@ -45,7 +45,7 @@ class Network(nn.Module):
         dtype: Of weights and hyper-parameters. Weights are drawn in float32, so a seed gives the same in any dtype.
         vocabulary: How tokens are encoded.
         dropouts: One rate per member of ``input_dropout``, on the layer's input features, and of ``output_dropout``, on
-        the read-out's. Those not named are off.
+            the read-out's. Those not named are off.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class Param:
         whole: Whether the value must be a whole number.
         searched: Whether a search draws it by default. If not, the sweep file has to name it.
         default: Value if none is given: a number, or the name of the parameter whose value it shares. If None, a
-        searched parameter must be given, and any other is absent and has no effect.
+            searched parameter must be given, and any other is absent and has no effect.
 
     Raises:
         ValueError: ``low > high``, a bound outside the valid values, or ``log`` with ``low <= 0``.

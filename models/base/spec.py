@@ -58,11 +58,11 @@ class ModelSpec:
         layer: The layer, a recurrence or any other. Its docstring states equation, initialisation and what is read out.
         lr: The learning rate's range.
         count: ``count(p, d, q, **options)``: trainable parameters of the bare layer, its affine read-out included; see
-        ``parameters``.
+            ``parameters``.
         ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
         best: Published best settings, from ``best_source``.
         printed: Names of variants of the model in published tables, with their options; names that only give a size, a
-        source or a parameter's value are left out. The plain name, ``""``, means the defaults.
+            source or a parameter's value are left out. The plain name, ``""``, means the defaults.
         looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
         lacks: Returns in one line how to install missing requirements of the model; empty if there are none.
         version: Bumped when the same settings give another result.

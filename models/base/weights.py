@@ -73,7 +73,7 @@ def hyper_tensor(param: Param, value: Any, lead: tuple[int, ...]) -> Tensor:
     Args:
         param: Its declaration.
         value: A number, one per member, or a real tensor. One that is trained is kept, so that all layers share it; a
-        ``nn.Parameter`` must have the shape already.
+            ``nn.Parameter`` must have the shape already.
         lead: The shape.
 
     Raises:

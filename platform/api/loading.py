@@ -41,7 +41,7 @@ def load(
 
     Args:
         row: A row's name or its first digits, or a row of a board; or the full name of one retraining. For a row, the
-        retraining with the best validation score is loaded.
+            retraining with the best validation score is loaded.
         store: URL of the results store; by default as for the command line.
         seed: Load the retraining with this seed of the row.
         storage: Checkpoint folder of its sweep, if it was given.
@@ -71,8 +71,8 @@ def load(
 class TrainedNetwork(nn.Module):
     """One trained network, a layer and its read-out, for data as the task feeds them: numbers, bytes, or tokens.
 
-    A data card standardises numbers by the mean and standard deviation of its training split: give inputs so
-    standardised; values are returned so.
+    With a data card, inputs must be standardised by the mean and standard deviation of the training split; numbers are
+    returned on that scale.
 
     Attributes:
         trial: Name of the retraining; ``config`` is its full configuration.
@@ -127,7 +127,7 @@ class TrainedNetwork(nn.Module):
 
         Args:
             x: As for ``forward``; or a batch of the task, such as a graph, whose outputs are in the order of its
-            targets.
+                targets.
             lengths: (B,) steps of each sequence, if they are ragged and padded at the end.
 
         Raises:

@@ -50,12 +50,12 @@ class SequenceModule(LoneModule):
 
     Args:
         num_layers, bidirectional, dropout: As in torch.nn.LSTM: number of stacked layers, each forwards and backwards,
-        and the dropout between layers. A layer that is itself a stack has ``layers``.
+            and the dropout between layers. A layer that is itself a stack has ``layers``.
         block: With ``"pre"`` or ``"post"`` there are ``num_layers`` residual blocks around the recurrence, after an
-        encoder. ``dropout`` is then that of the blocks.
+            encoder. ``dropout`` is then that of the blocks.
         width, norm, nonlinearity, glu, conv: Of blocks; see ``models.base.block.Blocks``.
         only: ``"outputs"`` returns no state, and ``"last"`` only the outputs at each last step, (B, outputs), for
-        ``torch.nn.Sequential``.
+            ``torch.nn.Sequential``.
         inputs, hidden, chosen: See ``LoneModule``.
     """
 
@@ -146,7 +146,7 @@ class SequenceModule(LoneModule):
             x: (B, T, p), of the weights' dtype, (T, p) for one sequence, or packed, which gives packed outputs.
             state: That of the previous call; by default zeros, the initial state.
             lengths: (B,) steps of each sequence, if they are padded at the end. Outputs are zero there, and the state
-            is that at each sequence's end.
+                is that at each sequence's end.
 
         Raises:
             ValueError: Another shape or dtype.

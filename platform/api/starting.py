@@ -54,10 +54,11 @@ def start(
 
     Args:
         data: A data frame, or an array of N examples of T steps; or the path of a CSV, Parquet, NPZ or .ts file, next
-        to which card and sweep file are written. A frame or an array is stored in the data folder with both; calling it
-        again with the same data returns the existing task, with a warning if other arguments would change its files.
+            to which card and sweep file are written. A frame or an array is stored in the data folder with both;
+            calling it again with the same data returns the existing task, with a warning if other arguments would
+            change its files.
         answers: Targets for an array, one number or string per example; none for a forecast. Examples may end in NaN
-        where they are shorter.
+            where they are shorter.
         name: Of the task, after ``my-``; for a file, the file's name.
         channels: Input columns; by default all other numeric ones.
         models, trials, seeds: Of the sweep: its models, search trials per model, and retrainings of each winner.

@@ -63,7 +63,7 @@ def sweep(
 
     Args:
         what: A sweep file, TOML, or its content. Its ``sampler`` and ``pruner`` may be Optuna's own objects, of which
-        class and arguments are used; the sweep's seed replaces a sampler's.
+            class and arguments are used; the sweep's seed replaces a sampler's.
         here: In this process, one pack after another, without Ray.
         workers, storage, ray, gpus, cpu, cpus, labels, mlflow, store: As the options of ``longwave sweep run``.
         trackers: Further trackers: ``wandb``, or Python files that define ``TRACKER``.
@@ -73,7 +73,7 @@ def sweep(
         on_trial: Called at the end of each trial: ``on_trial(trial, run)`` with ``run.status``, ``valid``, ``test``.
         keep_weights: Save the weights of retrainings, for ``load``.
         settings: Keys of a sweep file in place of ``what``: ``task``, ``models``, ``epochs``, ... By default there are
-        then 8 search trials per model under rule 2, and a name derived from the settings.
+            then 8 search trials per model under rule 2, and a name derived from the settings.
 
     Raises:
         ConfigError: A rule is broken; nothing has run. The message is the command line's.

@@ -31,7 +31,7 @@ def fetch_data(
         Path | None, typer.Option(help="Folder that already has the files. It is linked to, never written to.")
     ] = None,
 ) -> None:
-    """Download the data of a task, check and unpack them. Run again, it resumes an interrupted download.
+    """Download the data of a task, check and unpack them. Run again, it keeps the files that are complete.
 
     Example: longwave data fetch psmnist --path /share/mnist
     """

@@ -102,7 +102,7 @@ def export_weights(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Write the trained weights of a row's retraining as safetensors. Its best one on validation, of those saved.
+    """Write the trained weights of a row's retraining as safetensors: the best on validation of those saved.
 
     Weights are saved by `longwave sweep run FILE --keep-weights`, or keep_weights = true in the file. In Python,
     `longwave.load("ROW")` gives the network.

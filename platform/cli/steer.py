@@ -40,7 +40,7 @@ def show_status(
 
 
 def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption = None) -> None:
-    """List the sweeps of the store with their progress. One whose record cannot be read is named after all others.
+    """List the sweeps of the store with their progress. One whose record cannot be read comes last.
 
     Example: longwave sweep list
     """

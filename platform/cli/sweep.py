@@ -91,8 +91,8 @@ def list_edges(
     second search is printed. Under rule 2 it has as many trials again for all models, within half a decade around the
     winners of each, and goes beyond the first range only where a winner is at its end. Under rule 1 it has half as
     many, and each such range is widened for all models. A comment names the training numbers and sizes at an edge,
-    which are not widened. Paste it into a copy of the sweep file with another name: it continues the first search,
-    which is not trained again.
+    which are not widened. Paste the printed lines into a copy of the sweep file with another name: the new sweep
+    continues the first search, which is not trained again.
 
     Example: longwave sweep edges demo
     """

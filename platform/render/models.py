@@ -105,7 +105,7 @@ def _print_space(spec: ModelSpec, task: TaskSpec, format: Format) -> None:
                 f"{spec.title} on {' '.join(filter(None, (task.name, variant)))}{origin}; time scale: {source}",
                 ("key", "symbol", "range", "draw", "unit", "range from"),
                 [
-                    (p.name, p.symbol, f"[{p.low:.4g}, {p.high:.4g}]", "log" if p.log else "uniform", p.unit,
+                    (p.name, p.symbol, f"[{p.low:.4g}, {p.high:.4g}]", p.draw, p.unit,
                      p.published or "Longwave")
                     for p in params
                 ],

@@ -57,7 +57,8 @@ def print_task(spec: TaskSpec, format: Format) -> None:
         print_line(f"  {name}: {text}")
     for note in spec.protocols:
         print_line(f"  protocol{' (minor)' if note.minor else ''}: {note.text}")
-    recipes = [(model or "all others", _recipe_text(spec.recipe(model))) for model in spec.recipes]
+    others = "all others" if len(spec.recipes) > 1 else "all models"
+    recipes = [(model or others, _recipe_text(spec.recipe(model))) for model in spec.recipes]
     print_line("")
     print_table(["recipe for", "says"], recipes, prose=[1])
     try:

@@ -24,7 +24,7 @@ class Data(Generic[B_co]):
         valid, test: The same for every training seed.
         train: The training split; ``None`` for a stream.
         stream: ``stream(seed, n)`` gives n fresh training examples, of the same shape for every seed; equal arguments
-        give equal examples.
+            give equal examples.
         embedding: Initial token embedding, (V, p), or None for N(0, 1).
     """
 

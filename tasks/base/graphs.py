@@ -25,7 +25,7 @@ class Graphs(Batch):
         nodes: (N, V, p) float features; or kinds of nodes, tokens (N, V) of an integer type.
         real: (N, V) bool, False for padding.
         edges: (N, E, 2) int64: source and receiving node; V at both ends is padding. An undirected edge is listed
-        twice, once each way; self-loops and repeated edges are kept.
+            twice, once each way; self-loops and repeated edges are kept.
         targets: Of the nodes, (N, V) int64 classes or (N, V, q) float32 values; or of the graphs, (N,) or (N, q).
 
     Raises:

@@ -91,7 +91,7 @@ class Source:
 
         Raises:
             DataError: A file is missing, and the message says which, where it was searched, and what to do; or it is a
-            folder, or differs from the file that was fetched.
+                folder, or differs from the file that was fetched.
         """
         if absent := self.missing():
             problem = f"{task} needs {self.title}: {absent[0]} is not in {self.folder}."

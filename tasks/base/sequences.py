@@ -49,10 +49,10 @@ class Sequences(Batch):
         inputs: (N, T, p) float32; or uint8, scaled to value / 255; or tokens (N, T) of an integer type. As taken for a
             pack (M, B, T, p) floats, or (M, B, T) int64.
         targets: (N,) int64 classes or (N, q) float32 values at the last step; or, if every step is read out, (N, T)
-        int64 classes or (N, T, q) float32 values, with −100 or NaN at steps without a target.
+            int64 classes or (N, T, q) float32 values, with −100 or NaN at steps without a target.
         tail: Noise that follows the inputs.
         lengths: (N,) int64, steps of each sequence if they are ragged: all later steps are padding without targets, and
-        the last step is the one before them.
+            the last step is the one before them.
         dtype: Type to which bytes are converted.
 
     Raises:

@@ -113,7 +113,7 @@ class ProtocolNote:
         text: One sentence.
         papers: Keys of the papers concerned, as in published numbers; none means all.
         minor: Whether it does not affect results, like a larger test split of the same distribution or a fixed seed of
-        a random split. Published numbers with any other difference get the verdict "other protocol".
+            a random split. Published numbers with any other difference get the verdict "other protocol".
     """
 
     text: str
@@ -136,14 +136,14 @@ class TaskSpec:
         family: The kind of task it is: ``"recall"``, ``"images"``, ``"dynamics"``, ...; never a family of models.
         summary: One sentence: what it tests.
         inputs, outputs: Features p and q. For tokens p is the size of their embedding; if it equals ``tokens`` they are
-        one-hot and not embedded.
+            one-hot and not embedded.
         loss: ``loss(outputs, targets) -> (M,)``, the mean for each member; differentiable. With label smoothing it also
-        takes ``smoothing``, (M,).
+            takes ``smoothing``, (M,).
         metric: The headline metric.
         chance: The metric of a predictor that ignores its inputs, from the distribution of the data: a number, or a
-        function of the variant; ``None`` if only the data give it. See ``chance_at``.
+            function of the variant; ``None`` if only the data give it. See ``chance_at``.
         load: ``load(variant) -> Data``. Raises ValueError for an unknown variant, DataError for files that are missing
-        or break a rule.
+            or break a rule.
         recipes: Published recipe by model; ``""`` applies to all other models, and the others state only differences.
         source: Where the task comes from: paper, equation, generator or data set.
         licence: Of the data.
@@ -161,8 +161,8 @@ class TaskSpec:
         margin: Ratio of errors within which a published number counts as reproduced.
         further: Further metrics on the test split.
         time_scales: Of forecasting tasks, by variant, or under ``""`` for all: the first lag, in steps, at which the
-        absolute autocorrelation of the training inputs, averaged over features, falls below 1/e. Empty otherwise: the
-        memory needed is then the sequence.
+            absolute autocorrelation of the training inputs, averaged over features, falls below 1/e. Empty otherwise:
+            the memory needed is then the sequence.
         searched: Results of models in a declared short search, if there are no published numbers; else None.
     """
 
@@ -222,7 +222,7 @@ class TaskSpec:
         Args:
             variant: One that the task has.
             scores: Result of ``trivial``, for a task whose chance level comes from the data; without it None is
-            returned there.
+                returned there.
         """
         if self.chance is not None:
             return self.chance(variant) if callable(self.chance) else self.chance

@@ -103,7 +103,7 @@ class Card(CardPart):
     """Steps of an example cut from one long series."""
     stride: PositiveInt | None = None
     """Steps from the start of one window to the start of the next; by default the window, so that none overlap;
-    ``longwave start`` writes a quarter of the window."""
+    `longwave start` writes a quarter of the window."""
     gap: Annotated[float, Field(gt=0)] | None = None
     """Longest time between two rows with values in a window, in seconds for dates, else in the unit of the time column,
     or in rows; by default unlimited."""

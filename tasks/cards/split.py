@@ -23,7 +23,7 @@ def split_examples(card: Card, examples: Examples, origin: str) -> Parts:
 
     Raises:
         DataError: A column has another entry, a split has no example, or there are too few groups; ``origin`` is in the
-        message.
+            message.
     """
     if card.one_series or card.by == "column":
         splits = _split_by_column(card, examples, origin)

@@ -23,7 +23,7 @@ class FreeProtocol:
 
     Attributes:
         centre, spread: Subtracted from every value, and divisor of the result: about mean and standard deviation of all
-        series, so that errors and noise are in standard deviations.
+            series, so that errors and noise are in standard deviations.
         noise: Standard deviation of the noise on the inputs.
         warm: Given steps.
         horizon: Steps of the free run.

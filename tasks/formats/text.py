@@ -132,7 +132,7 @@ def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], limit:
 
     Raises:
         DataError: A file is missing, empty or not UTF-8; the vocabulary is larger; or a later text has a token that the
-        training text lacks, and there is no <unk> to replace it.
+            training text lacks, and there is no <unk> to replace it.
     """
     folder = PTB.locate(task)
     paths = [folder / name for name in PTB.needs]
@@ -173,7 +173,7 @@ def read_reviews(folder: Path) -> list[Path]:
 
     Raises:
         DataError: There is none; a name has another form, a number occurs twice, or a rating belongs to the other
-        folder.
+            folder.
     """
     paths: dict[int, Path] = {}
     for path in sorted(folder.glob("*.txt")):

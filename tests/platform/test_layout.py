@@ -209,7 +209,8 @@ def test_package_citation_changelog_and_images_say_one_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     dated = re.search(r"^## (\S+), (\S+)$", (ROOT / "infra/CHANGELOG.md").read_text(), re.MULTILINE)
     assert dated and dated[1] == version
-    assert f"\nversion: {version}\ndate-released: {dated[2]}\n" in (ROOT / "CITATION.cff").read_text()
+    released = "" if dated[2] == "unreleased" else f"date-released: {dated[2]}\n"
+    assert f"\nversion: {version}\n{released}license:" in (ROOT / "CITATION.cff").read_text()
     texts = "".join(path.read_text() for path in (ROOT / "infra/deploy").rglob("*") if path.suffix in (".md", ".yaml"))
     assert set(re.findall(r"longwave:(\d[\w.]*\d)", texts)) == {version}
 
@@ -225,6 +226,18 @@ def test_the_lock_file_has_hashes_and_no_addresses() -> None:
     lock = (ROOT / "requirements.lock").read_text()
     assert "--hash=sha256:" in lock
     assert "://" not in lock
+
+
+def test_sections_of_docstrings_indent_the_lines_that_continue_an_entry() -> None:
+    """Sphinx takes any other line of such a section for a parameter."""
+    sections = re.compile(r"^( +)(?:Args|Attributes|Raises):\n((?:\1 {4}.*\n)+)", re.MULTILINE)
+    wrong, entries = [], 0
+    for path in python_files(*FOLDERS, "infra/tools"):
+        for indent, section in sections.findall(path.read_text(encoding="utf-8")):
+            lines = re.findall(rf"^{indent} {{4}}(\S.*)", section, re.MULTILINE)
+            entries += len(lines)
+            wrong += [f"{path.name}: {line}" for line in lines if not re.match(r"[*\w][\w*., …]*:( |$)", line)]
+    assert entries > 500 and not wrong, wrong
 
 
 def test_the_code_is_formatted_and_lint_free() -> None:

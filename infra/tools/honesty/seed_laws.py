@@ -28,7 +28,7 @@ class SeedLaw:
         name: As in the table of the design.
         draw: Generator, models and seeds to errors, (models, seeds), infinite where diverged.
         better: From the number of models to one number each, (models,): the model with the larger number is better,
-        P(better seed) > ½; neither is if they are equal.
+            P(better seed) > ½; neither is if they are equal.
         named: By models and seeds, the rate of false claims if it is known to exceed 5 %.
     """
 

@@ -38,9 +38,9 @@ class Rule:
     Attributes:
         draws: Settings, one training each.
         survivors: Settings that continue after 1/16, 1/8, 1/4 and 1/2 of the epochs; none after the last of these if
-        there is a race and ``whole`` is false.
+            there is a race and ``whole`` is false.
         finalists, seeds: Number of best settings that are trained in full, and fresh seeds of each; 0: the search's
-        best score wins.
+            best score wins.
         best, more: Number of best finalists that get further seeds, and how many.
         whole: Whether survivors of the search finish training.
         reuse: Whether a finalist's training of the search counts in the race.

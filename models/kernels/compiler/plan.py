@@ -28,7 +28,7 @@ class Plan:
         forward, backward: The blocks of each.
         states: Number of states.
         gates: For each part of the drive, in order: its index in the layer (None for zeros), and the matrices of its
-        products with delayed outputs.
+            products with delayed outputs.
         matrices: Those of the loop, by their numbers in the trace.
         nums, vecs: Scalars and vectors, in order.
         kept: Number of rows that a step saves, the gates' first.

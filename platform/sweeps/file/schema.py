@@ -91,9 +91,9 @@ class SweepFile(RecipeChanges):
             or a list with a single value counts too, a number that ``space`` fixes does not.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Determines all draws and seeds of the search.
-        rule: How a search draws and chooses. 2: each task, variant and model has its own draws, halving has gates, and
-            a race with fresh seeds chooses the winner. 1, as in edition 1: a model has the same draws on every task,
-            and the best score of the search wins.
+        rule: How a search draws and chooses. 2: each task, variant and model has its own draws, halving stops trials by
+            their scores only if a quarter have learned something, and a race with fresh seeds chooses the winner. 1,
+            as in edition 1: a model has the same draws on every task, and the best score of the search wins.
         sampler: One of Optuna's by its class, ``CmaEsSampler``, or a short name in ``space.SAMPLERS``. One that learns,
             such as ``tpe``, fits the results of earlier ``rounds``, and draws only parameters that have an effect with
             the optimiser, schedule and options that it drew.

@@ -71,7 +71,7 @@ class Fusable(SequenceLayer[W], Generic[W]):
         return self.weights(tensors)
 
     def lags(self) -> list[int]:
-        """Return the delay of each member, in steps; None for a layer without one."""
+        """Return the delay of each member, in steps; empty for a layer without delays."""
         return []
 
     def loop_of(self, loop: int, inputs: int) -> tuple[Loop, list[Tensor]]:

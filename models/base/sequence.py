@@ -108,10 +108,7 @@ class SequenceLayer(Layer[W], Generic[W]):
         if state is not None and not (isinstance(state, (tuple, list)) and all(isinstance(s, Tensor) for s in state)):
             raise ValueError(f"{name}: state must be a tuple of tensors, got {type(state).__name__}.")
         weight = self.first_weight()
-        for label, tensor in {
-            "x": x,
-            **dict(zip(self.state_shapes() if state else (), state or (), strict=False)),
-        }.items():
+        for label, tensor in (("x", x), *zip(self.state_shapes(), state or (), strict=False)):
             for what in ("dtype", "device"):
                 if (got := getattr(tensor, what)) != (needed := getattr(weight, what)):
                     raise ValueError(f"{name}: {label} must have the weights' {what} {needed}, got {got}.")

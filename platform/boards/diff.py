@@ -102,8 +102,8 @@ def facts_of_row(
     trials: Sequence[Trial], sweeps: Sequence[str], left_out: Collection[str] = ()
 ) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield the facts about a row by section and name, in the order of ``SECTIONS``."""
-    config, about, metric_scale = trials[0].config, trials[0].about, scale(trials)
     trials = counted_trials(trials, left_out)
+    config, about, metric_scale = trials[0].config, trials[0].about, scale(trials)
     settings, facts, runs = config.in_full(), environments(trials), [t.run for t in trials if t.run]
     for name in ("task", "variant", "model", "hidden"):
         yield ("configuration", name), settings[name]
@@ -138,7 +138,8 @@ def _contrast(a: Sequence[Trial], b: Sequence[Trial], left_out: Collection[str])
     """Yield the comparison of two rows as in ``compare``; nothing if tasks or metrics differ. If they share at least
     two seeds, the paired comparison follows.
     """
-    ours, theirs = (scores(counted_trials(trials, left_out)) for trials in (a, b))
+    a, b = (counted_trials(trials, left_out) for trials in (a, b))
+    ours, theirs = scores(a), scores(b)
     subjects = [(t.config.task, t.config.variant, t.about.metric) for t in (a[0], b[0])]
     if subjects[0] != subjects[1] or a[0].config.row == b[0].config.row or not ours or not theirs:
         return

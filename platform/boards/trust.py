@@ -46,7 +46,7 @@ def resolve_trust(names: Sequence[str], bundles: Collection[str]) -> tuple[str, 
     """
     available = ", ".join(sorted(bundle[:12] for bundle in bundles if bundle not in shipped())) or "none"
     resolved = []
-    for name in names:
+    for name in map(str.lower, names):
         if not re.fullmatch(f"[0-9a-f]{{{LEAST_DIGITS},64}}", name):
             raise ConfigError(
                 f"--trust takes a bundle's name, or its first {LEAST_DIGITS} hex digits or more, got {name!r}. Bundles "
@@ -86,7 +86,7 @@ class RowTrust:
         return verification(group.checks, group.reruns, bundles, aside)
 
 
-def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
+def trust_in(group: Group, trust: Collection[str]) -> RowTrust:
     """Return which trainings of a group count: those made here or imported from a trusted bundle. The row is untrusted
     if none of these ended, apart from re-runs of which none fell inside its interval.
 
@@ -105,7 +105,7 @@ def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
     return RowTrust(replace(group, runs=counted, checks=checks), sorted(untrusted), only_reruns=only_reruns)
 
 
-def left_out(group: Group, trials: Iterable[str], trust: Sequence[str] = ()) -> set[str]:
+def left_out(group: Group, trials: Iterable[str], trust: Collection[str] = ()) -> set[str]:
     """Return which retrainings of a row count in no number of its board: imported ones that nobody trusts, in a row
     that was trained here, and those that were used to choose the row.
 
@@ -117,5 +117,5 @@ def left_out(group: Group, trials: Iterable[str], trust: Sequence[str] = ()) -> 
     return {*trials} - {run.id for run in trust_in(group, trust).group.runs}
 
 
-def _is_trusted(bundle: str, trust: Sequence[str]) -> bool:
+def _is_trusted(bundle: str, trust: Collection[str]) -> bool:
     return bundle in shipped() or bundle in trust

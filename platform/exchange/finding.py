@@ -58,5 +58,5 @@ def _describe_difference(end: TrialEnd, entry: BundledTrial) -> str:
         stored, bundled = getattr(end, name), getattr(entry.run, name)
         close = isinstance(stored, float) and isinstance(bundled, float) and math.isclose(stored, bundled, rel_tol=1e-6)
         if stored != bundled and not close:
-            return f"{name} {stored}, in the bundle it has {bundled}"
+            return f"{name} {stored}, in the bundle it has {bundled}: import it into another store"
     return ""

@@ -40,7 +40,7 @@ def import_bundle(
     """Write trials that the store does not have yet, in one transaction; return their number.
 
     Every trial is stored with the name of its bundle as its origin. Sweeps get new names, which no local sweep can
-    have; one that was imported before keeps its name.
+    have; see ``_stored_sweeps``. Only bundles that ship with the package say which version of a task's data is current.
 
     Args:
         store: The store to write to.
@@ -63,9 +63,13 @@ def import_bundle(
             yield stored, entry.curve.lines(trial)
 
     configs = {entry.config.id: entry.config for entry in file.content.trials}
-    bundles = sorted({origins.get(entry.config.id, file.name) for entry in new_entries})
+    bundle_of = {entry.config.id: origins.get(entry.config.id, file.name) for entry in new_entries}
+    described = (
+        configs[trial] if bundle in shipped() else replace(configs[trial], data="")
+        for trial, bundle in bundle_of.items()
+    )
     store.import_trials(
-        bundles, with_epochs(), _stored_sweeps(store, file, configs), _explanations(e.config for e in new_entries)
+        sorted({*bundle_of.values()}), with_epochs(), _stored_sweeps(store, file, configs), _explanations(described)
     )
     return len(new_entries)
 
@@ -74,7 +78,7 @@ def import_shipped(
     store: Store, paths: Sequence[Path], trials: Sequence[str], report: StageReport = ignore_stage
 ) -> int:
     """Write bundles that ship with the package, as ``import_bundle`` does, but unpacked one by one to save memory.
-    Trials that came in other bundles with the same outcome are replaced, so that they are trusted.
+    Trials that came in other bundles are replaced, whatever their outcome, so that all are trusted.
 
     Args:
         store: The store to write to.
@@ -86,18 +90,19 @@ def import_shipped(
         The number of trials written.
 
     Raises:
-        ConfigError: A trial has another outcome in the store, or none yet; nothing is written.
+        ConfigError: A trial was trained here or came in a bundle that ships, and has another outcome, or none yet;
+            nothing is written.
     """
     stored = store.ends_of(trials)
     replaced = {trial for trial, end in stored.items() if end.origin and end.origin not in shipped()}
-    kept = stored.keys() - replaced
+    kept = {trial: end for trial, end in stored.items() if trial not in replaced}
     heads: list[File] = []
     configs: dict[str, TrialConfig] = {}
 
     def with_epochs() -> Iterator[tuple[Trial, Sequence[EpochLine]]]:
         for k, file in enumerate(read_each(paths)):
             report("Importing bundles", k, len(paths))
-            for conflict in find_conflicts(file.content.trials, stored):
+            for conflict in find_conflicts(file.content.trials, kept):
                 raise ConfigError(conflict.message)
             heads.append(file.model_copy(update={"content": file.content.model_copy(update={"trials": []})}))
             configs.update((entry.config.id, entry.config) for entry in file.content.trials)
@@ -145,7 +150,7 @@ def _explanations(new: Iterable[TrialConfig]) -> list[CatalogueEntry]:
         name for name in sorted({model for model, _ in names}) if not is_plugin(name) or plugin_of("model", name)
     ]
     models = [known_model(get_model(name)) for name in available]
-    tasks = sorted({task for _, task in names})
+    tasks = sorted({task for _, task in names}, reverse=True)  # of equal ones, the one with a version of its data first
     return [*models, *(known_task(get_task(name), variant, data) for name, variant, data in tasks)]
 
 
@@ -157,20 +162,33 @@ def _stored_trial(file: File, entry: BundledTrial, origin: str, flags: Sequence[
 
 
 def _stored_sweeps(store: Store, file: File, configs: Mapping[str, TrialConfig]) -> list[ImportedSweep]:
-    """Return the bundle's sweeps under new names, each with its trials and their cells."""
-    imported = {digest(store.sweep(name).content): name for name in store.sweeps() if "@" in name}
+    """Return the bundle's sweeps under new names, each with its trials and their cells. One that was imported before
+    keeps its name if the cells that both have are equal: no bundle adds trials to a cell of another.
+    """
+    imported: dict[str, list[str]] = {}
+    for name in store.sweeps():
+        if "@" in name:
+            imported.setdefault(digest(store.sweep(name).content), []).append(name)
     sweeps: list[ImportedSweep] = []
     for sweep, cells in zip(file.content.sweeps, _cells(file, configs), strict=True):
-        new_name = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
+        name = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
         settings, known = check_sweep(sweep.content, "a sweep"), dict[tuple[Any, ...], int]()
-        name = imported.get(digest(sweep.content), new_name)
-        if name != new_name:
-            planned = store.planned(name)
-            stored = store.configs([trial.id for trial in planned])
-            known = {cell_key(settings, stored[trial.id]): trial.cell or 0 for trial in planned}
+        for earlier in imported.get(digest(sweep.content), ()):
+            planned = store.planned(earlier)
+            configs_of_stored = store.configs([trial.id for trial in planned])
+            stored = {trial: cell_key(settings, config) for trial, config in configs_of_stored.items()}
+            if _agree_on_shared_cells(stored, dict(zip(sweep.trials, cells, strict=True))):
+                name, known = earlier, {stored[trial.id]: trial.cell or 0 for trial in planned}
+                break
         numbers = number_cells(settings, cells, known)
         sweeps.append((StoredSweep(name, sweep.content), sweep.trials, [numbers[cell] for cell in cells]))
     return sweeps
+
+
+def _agree_on_shared_cells(stored: Mapping[str, tuple[Any, ...]], bundled: Mapping[str, tuple[Any, ...]]) -> bool:
+    """Return whether two versions of a sweep, as the cell of each trial, have the same trials in the cells of both."""
+    shared = {*stored.values()} & {*bundled.values()}
+    return shared.isdisjoint({**stored, **bundled}[trial] for trial in stored.keys() ^ bundled.keys())
 
 
 def _cells(file: File, configs: Mapping[str, TrialConfig]) -> Iterator[list[tuple[Any, ...]]]:

@@ -124,7 +124,9 @@ def list_departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Col
     ]
     drops = tuple(d for d in recipe["drops"] if d < config.epochs)
     if config.schedule == "drops" and config.drops != drops:
-        departures.append(f"η/10 after epochs {list(config.drops)} ({origin('drops')} {list(recipe['drops'])})")
+        factor = config.params.get("drop_factor", 0.1)
+        dropped = "η/10" if factor == 0.1 else f"η·{factor:g}"
+        departures.append(f"{dropped} after epochs {list(config.drops)} ({origin('drops')} {list(recipe['drops'])})")
     return tuple(departures)
 
 

@@ -39,11 +39,14 @@ def searched_by(content: Mapping[str, Any]) -> str:
     if names := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
         parts.append(f"ranges of its own for {', '.join(names)}")
     race = content.get("race", RACE if content.get("rule") == 2 and content.get("retrain") != 0 else None)
+    wider, trials = content.get("wider"), content.get("trials")
     if race not in (None, False):
-        race = {**RACE, **race}
-        finalists = min(race["finalists"], content.get("trials", race["finalists"]))
-        parts.append(f"a race of {finalists} finalists with fresh seeds")
-    if wider := content.get("wider"):
+        finalists = {**RACE, **race}["finalists"]
+        if isinstance(trials, int):  # else so many per number, at most 64
+            finalists = min(finalists, trials + (wider["trials"] if wider else 0))
+        if finalists > 1:
+            parts.append(f"a race of {finalists} finalists with fresh seeds")
+    if wider:
         names = sorted({name for ranges in wider["space"].values() for name in ranges})
         return f"{', '.join(parts)}{THEN}{wider['trials']} trials over wider ranges for {', '.join(names)}"
     return ", ".join(parts)

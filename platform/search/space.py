@@ -196,7 +196,7 @@ def check_draws(
 
     Args:
         space, sampler, goal, arguments: As of ``draw``.
-        n: Points of the largest round.
+        n: Points of the largest round, or of all searches that share the space.
         known: Results of all rounds before the last.
 
     Raises:
@@ -212,7 +212,7 @@ def check_draws(
     counted = {"GridSampler": count_grid(arguments.get("search_space")), "BruteForceSampler": _count_points(space)}
     if n > (points := counted.get(class_name, n)):
         listed, advice = "grid" if class_name == "GridSampler" else "space", "Set fewer trials, or give more values"
-        raise ConfigError(f"{where}: its {listed} has {points:,} points, and a round has {n:,} trials. {advice}.")
+        raise ConfigError(f"{where}: its {listed} has {points:,} points, too few for {n:,} trials. {advice}.")
     results = [(p, float(k)) for k, p in enumerate(draw(space, known, 0))] if learns(sampler) and known else []
     try:
         drawn = draw(space, n if class_name == "GridSampler" else 1, 0, sampler, [results], goal, arguments=arguments)

@@ -25,7 +25,7 @@ from longwave.platform.records.checksum import (
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import ENDED, EpochLine
 from longwave.platform.storage.base import Base
-from longwave.platform.storage.in_clause import in_clause
+from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.schema import (
     CatalogueRow,
     CurveRow,
@@ -50,14 +50,18 @@ DAMAGED = (sa.exc.SQLAlchemyError, ValueError, TypeError)
 
 
 def write_checksums(connection: sa.Connection, trials: Sequence[str]) -> None:
-    """Write the checksums of ``trials``, computed from their stored rows.
+    """Write the checksums of ``trials``, computed from their stored rows. The digits of a plan that has some stay, so
+    that a damaged plan stays damaged.
 
     Call it last in any transaction that plans a trial, writes its end or changes its record.
     """
     write = sa.update(TRIALS).where(TRIALS.c.id == sa.bindparam("of")).values(checksum=sa.bindparam("new"))
-    for part in _split_ids(trials):
+    for part in split_ids(trials, CHUNK):
         checksums = _read_checksums(connection, part)
-        if updates := [{"of": trial, "new": expected} for trial, (_, expected) in checksums.items()]:
+        if updates := [
+            {"of": trial, "new": (stored[:START] or expected[:START]) + expected[START:]}
+            for trial, (stored, expected) in checksums.items()
+        ]:
             connection.execute(write, updates)
 
 
@@ -125,14 +129,14 @@ def _without_negative_zeros(row: Mapping[str, Any]) -> dict[str, Any]:
 def find_mismatches(connection: sa.Connection) -> dict[str, bool]:
     """Return the trials that do not match their checksums or cannot be read; for each, whether its plan is intact."""
     mismatches: dict[str, bool] = {}
-    for part in _split_ids(connection.scalars(sa.select(TRIALS.c.id).order_by(TRIALS.c.id)).all()):
+    for part in split_ids(connection.scalars(sa.select(TRIALS.c.id).order_by(TRIALS.c.id)).all(), CHUNK):
         mismatches |= _compare_part(connection, part)
     return mismatches
 
 
 def find_damaged_plans(connection: sa.Connection, trials: Sequence[str]) -> list[str]:
     """Return those of ``trials`` whose plans do not match their checksums or cannot be read."""
-    compared = [_compare_part(connection, part).items() for part in _split_ids(trials)]
+    compared = [_compare_part(connection, part).items() for part in split_ids(trials, CHUNK)]
     return [trial for part in compared for trial, plan_is_intact in part if not plan_is_intact]
 
 
@@ -168,17 +172,13 @@ def find_wrong_rows(connection: sa.Connection, where: sa.ColumnElement[bool]) ->
             record_digits(_used_columns(TRIALS, row._mapping)) if row.status in ENDED else ""
         ):
             yield row.id
-    for part in _split_ids(with_older_checksums):
+    for part in split_ids(with_older_checksums, CHUNK):
         yield from _compare_part(connection, part)
     first = sa.select(sa.func.min(TRIALS.c.id)).where(where).group_by(TRIALS.c.task, TRIALS.c.row)
     plan = [TRIALS.c[name] for name in sorted(PLAN)]
     for row in connection.execute(sa.select(*plan, TRIALS.c.checksum).where(TRIALS.c.id.in_(first))):
         if row.checksum[:START] != trial_checksum(_used_columns(TRIALS, row._mapping)):
             yield row.id
-
-
-def _split_ids(ids: Sequence[str]) -> list[Sequence[str]]:
-    return [ids[k : k + CHUNK] for k in range(0, len(ids), CHUNK)]
 
 
 def _read_checksums(connection: sa.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:

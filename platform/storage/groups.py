@@ -10,11 +10,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from longwave.platform.boards.trust import left_out
 from longwave.platform.records.about import About
 from longwave.platform.records.group import Group, RunSummary, SearchedRange, SearchedTrial, Tally
 from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import FIELDS, PROTOCOL, TrialConfig
+from longwave.platform.storage.cells import CellNames, in_cells, read_cells, read_tallies
 from longwave.platform.storage.choices import (
     is_trusted,
     list_instead_of,
@@ -35,8 +37,6 @@ from longwave.platform.storage.schema import (
 from longwave.platform.storage.search_ranges import describe_time_scales, list_ranges
 
 OF_RUN = tuple(f.name for f in fields(RunSummary))
-CellNames = tuple[tuple[str, int | None], ...]
-"""Cells of sweeps: names of the sweeps, each with the cell's number in its plan."""
 
 
 def read_groups(connection: sa.Connection, task: str | None = None, trust: Collection[str] = ()) -> list[Group]:
@@ -48,8 +48,8 @@ def read_groups(connection: sa.Connection, task: str | None = None, trust: Colle
     where = TrialRow.phase == "retrain"
     where = where if task is None else sa.and_(where, TrialRow.task == task)
     check_board(connection, where)
-    cells_of = _read_cells(connection, where, trust)
-    tallies = _read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
+    cells_of = read_cells(connection, where, trust)
+    tallies = read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
     contents = read_sweep_contents(connection)
     instead_of = list_instead_of(contents)
     search_of_sweep = {name: searched_by(content) for name, content in contents.items()}
@@ -58,13 +58,13 @@ def read_groups(connection: sa.Connection, task: str | None = None, trust: Colle
         _read_flagged(connection, where),
         _read_catalogue(connection),
     )
-    drawn_scores, candidates = _read_drawn(connection), _read_candidates(connection, task)
+    drawn_scores, candidates = _read_drawn(connection, task), _read_candidates(connection, task)
     uncounted = read_uncounted(connection, [*instead_of], trust)
     groups: list[Group] = []
     abouts: dict[str, About] = {}
     ranges_of: dict[tuple[tuple[str, ...], str, str, str], list[SearchedRange]] = {}
     for (row, model, all_trials), content in zip(
-        _read_trials(connection, where), _read_contents(connection, where), strict=True
+        _read_trials(connection, where), _read_contents(connection, where, trust), strict=True
     ):
         config, cells = TrialConfig.from_dict(content.config), cells_of.get(row, ())
         trials = [trial for trial in all_trials if trial.id not in uncounted]
@@ -73,7 +73,6 @@ def read_groups(connection: sa.Connection, task: str | None = None, trust: Colle
         vars(config)["row"] = row  # cached: hashing the thousands of rows of a large board takes long
         search = tallies.get((cells, config.task, model), Tally())
         sweeps = tuple(sorted({sweep for sweep, _ in cells}))
-        environments = [facts[t.environment] for t in trials if t.environment is not None]
         imported = [t for t in trials if t.origin is not None]
         entries = [catalogue.get(key) for key in (("model", model, ""), ("task", config.task, config.variant))]
         if (key := (sweeps, config.task, config.variant, model)) not in ranges_of:
@@ -83,28 +82,28 @@ def read_groups(connection: sa.Connection, task: str | None = None, trust: Colle
         places = [(cell, config.task, model) for cell in cells]
         drawn = dict(chain.from_iterable(drawn_scores.get(place, {}).items() for place in places))
         candidate_by_id = {c.id: c for place in places for c in candidates.get(place, ())}
-        groups.append(
-            Group(
-                config=config,
-                about=abouts[content.about],
-                runs=[RunSummary(*(getattr(t, name) for name in OF_RUN)) for t in trials],
-                search=search,
-                sweeps=sweeps,
-                ways=(*distinct_ways([search_of_sweep[name] for name in sweeps]), *describe_time_scales(ranges))
-                if search.trials
-                else (),
-                environments=list({id(each): each for each in environments}.values()),
-                came={t.id: t.origin for t in imported},
-                checks=[t.id not in flagged for t in imported],
-                reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
-                drawn=[*drawn.values()],
-                candidates=[c for c in candidate_by_id.values() if c.phase == "race" or c.row == row],
-                ranges=ranges if search.trials else (),
-                task_title=entries[1].facts.get("title", "") if entries[1] else "",
-                family=entries[0].family if entries[0] else "",
-                superseded=why_superseded(config, catalogue),
-            )
+        group = Group(
+            config=config,
+            about=abouts[content.about],
+            runs=[RunSummary(*(getattr(t, name) for name in OF_RUN)) for t in trials],
+            search=search,
+            sweeps=sweeps,
+            ways=(*distinct_ways([search_of_sweep[name] for name in sweeps]), *describe_time_scales(ranges))
+            if search.trials
+            else (),
+            came={t.id: t.origin for t in imported},
+            checks=[t.id not in flagged for t in imported],
+            reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
+            drawn=[*drawn.values()],
+            candidates=[c for c in candidate_by_id.values() if c.phase == "race" or c.row == row],
+            ranges=ranges if search.trials else (),
+            task_title=entries[1].facts.get("title", "") if entries[1] else "",
+            family=entries[0].family if entries[0] else "",
+            superseded=why_superseded(config, catalogue),
         )
+        aside = left_out(group, [t.id for t in trials], trust)
+        used = dict.fromkeys(t.environment for t in trials if t.environment is not None and t.id not in aside)
+        groups.append(replace(group, environments=[facts[name] for name in used]))
     rejected = list_rejected(groups, instead_of)
     groups = [replace(group, rejected_for=rejected.get(group.row, ())) for group in groups] if rejected else groups
     return _with_successors(connection, groups, cells_of, tallies)
@@ -123,7 +122,7 @@ def why_superseded(config: TrialConfig, catalogue: Mapping[tuple[str, str, str],
     pairs = [
         ("training rules", config.protocol, rules.version if rules else PROTOCOL),
         (f"task {config.task}", config.task_version, task.version if task else config.task_version),
-        (f"data of {config.task}", config.data, task.data if task else config.data),
+        (f"data of {config.task}", config.data, (task and task.data) or config.data),
         (f"model {config.model}", config.model_version, model.version if model else config.model_version),
     ]
     return "; ".join(f"{name}: version {old}, now {new}" for name, old, new in pairs if old != new)
@@ -145,18 +144,20 @@ def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:
     first = connection.execute(sa.select(t.task, t.model).where(is_retraining).limit(1)).one_or_none()
     if first is None:
         return sa.false()
-    planned = sa.select(SweepTrialRow.trial).where(_in_cells(_read_cells(connection, is_retraining, ()).get(row, ())))
+    planned = sa.select(SweepTrialRow.trial).where(in_cells(read_cells(connection, is_retraining, ()).get(row, ())))
     return sa.and_(t.task == first.task, t.model == first.model, t.id.in_(planned))
 
 
-def _read_drawn(connection: sa.Connection) -> dict[tuple[tuple[str, int | None], str, str], dict[str, float | None]]:
+def _read_drawn(
+    connection: sa.Connection, task: str | None
+) -> dict[tuple[tuple[str, int | None], str, str], dict[str, float | None]]:
     """Return the validation score of each search trial by cell, task and model, for models with published numbers."""
     t, s, p = TrialRow, SweepTrialRow, PublishedRow
     is_published = sa.exists().where(p.task == t.task, p.model == t.model)
     query = (
         sa.select(s.sweep, s.cell, t.task, t.model, t.id, t.status, t.valid)
         .join(s, s.trial == t.id)
-        .where(t.phase == "search", is_published)
+        .where(t.phase == "search", is_published, sa.true() if task is None else t.task == task)
     )
     scores: dict[tuple[tuple[str, int | None], str, str], dict[str, float | None]] = {}
     for sweep, cell, task, model, trial, status, valid in connection.execute(query):
@@ -215,30 +216,17 @@ def _read_catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], Cat
     return {(entry.kind, entry.name, entry.variant): entry for entry in entries}
 
 
-def _read_contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:
-    """Return configuration, and description as text, of the first trial of each group, ordered by task and row."""
+def _read_contents(
+    connection: sa.Connection, where: sa.ColumnElement[bool], trust: Collection[str]
+) -> Sequence[sa.Row[Any]]:
+    """Return configuration, and description as text, of the first trial of each group, ordered by task and row: of the
+    first trusted one if there is any, so that no imported trial describes a row that others support.
+    """
     t = TrialRow
-    first = sa.select(sa.func.min(t.id)).where(where).group_by(t.task, t.row)
+    first_id = sa.func.substr(sa.func.min(sa.case((is_trusted(trust), "0"), else_="1") + t.id), 2)
+    first = sa.select(first_id).where(where).group_by(t.task, t.row)
     query = sa.select(t.config, sa.cast(t.about, sa.Text).label("about")).where(t.id.in_(first))
     return connection.execute(query.order_by(t.task, t.row)).all()
-
-
-def _read_cells(
-    connection: sa.Connection, where: sa.ColumnElement[bool], trust: Collection[str]
-) -> dict[str, CellNames]:
-    """Return the cells that planned a retraining of each group, by its row: if any is trusted, only those of trusted
-    ones, so that no imported sweep says how another row was searched or which one replaces it. An imported sweep, with
-    an @ in its name, may also plan trials that were trained here: for these it is not trusted.
-    """
-    s = SweepTrialRow
-    counts = sa.and_(is_trusted(trust), sa.or_(TrialRow.origin.is_not(None), sa.not_(s.sweep.contains("@"))))
-    query = sa.select(TrialRow.row, s.sweep, s.cell, counts).join(s, s.trial == TrialRow.id).where(where)
-    all_cells: dict[str, set[tuple[str, int | None]]] = {}
-    trusted_cells: dict[str, set[tuple[str, int | None]]] = {}
-    for row, sweep, cell, trusted in connection.execute(query).all():  # DISTINCT would make SQLite scan all by row
-        for by_row in (all_cells, trusted_cells) if trusted else (all_cells,):
-            by_row.setdefault(row, set()).add((sweep, cell))
-    return {row: tuple(sorted(cells, key=str)) for row, cells in (all_cells | trusted_cells).items()}
 
 
 def _with_successors(
@@ -259,37 +247,3 @@ def _with_successors(
     }
     successors = read_successors(connection, chosen, sizes)
     return [replace(group, succeeded_by=rows) if (rows := successors.get(group.row)) else group for group in groups]
-
-
-def _in_cells(cells: CellNames) -> sa.ColumnElement[bool]:
-    """Return the condition that one of ``cells`` planned a trial."""
-    s = SweepTrialRow
-    each = (sa.and_(s.sweep == sweep, s.cell.is_(None) if cell is None else s.cell == cell) for sweep, cell in cells)
-    return sa.or_(sa.false(), *each)
-
-
-def _read_tallies(
-    connection: sa.Connection, task: str | None, several: set[CellNames]
-) -> dict[tuple[CellNames, str, str], Tally]:
-    """Return the tally of each task and model's search by cell, and over each set of cells in ``several``.
-
-    A trial in several cells of a set counts once. Seconds include those of races.
-    """
-    t = TrialRow
-    searched = t.phase == "search"
-    counted = [searched, *(sa.and_(searched, t.status == status) for status in ("diverged", "ok", "stopped"))]
-    trials, diverged, whole, stopped = (sa.func.sum(sa.case((each, 1), else_=0)) for each in counted)
-    sums: tuple[Any, ...] = (t.task, t.model, trials, diverged, sa.func.sum(t.seconds), whole, stopped)
-    where = sa.and_(t.phase.in_(("search", "race")), sa.true() if task is None else t.task == task)
-    cell = (SweepTrialRow.sweep, SweepTrialRow.cell)
-    one = sa.select(*cell, *sums).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
-    tallies: dict[tuple[CellNames, str, str], Tally] = {}
-    for sweep, number, name, model, *tally in connection.execute(one.group_by(*cell, t.task, t.model)).all():
-        tallies[((sweep, number),), name, model] = Tally(*tally)
-    for cells in several:
-        planned = sa.select(SweepTrialRow.trial).where(_in_cells(cells))
-        for name, model, *tally in connection.execute(
-            sa.select(*sums).where(where, t.id.in_(planned)).group_by(t.task, t.model)
-        ):
-            tallies[cells, name, model] = Tally(*tally)
-    return tallies

@@ -211,13 +211,13 @@ def _delete_damage(connection: sa.Connection) -> list[str]:
     connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
     damaged = find_mismatches(connection)
     environments = find_damaged_environments(connection)
-    without_environment = connection.scalars(sa.select(t.id).where(t.environment.in_(environments)))
+    without_environment = connection.scalars(sa.select(t.id).where(in_clause(t.environment, environments)))
     damaged = {**dict.fromkeys(without_environment, True), **damaged}
     lost = [trial for trial, plan_is_intact in damaged.items() if not plan_is_intact]
     _delete_rows(connection, t.__table__.c.id, lost)
     delete_damaged_rows(connection)
     _delete_orphans(connection)
-    is_reset = sa.or_(t.id.in_(list(damaged)), t.status.not_in(ENDED))
+    is_reset = sa.or_(in_clause(t.id, damaged), t.status.not_in(ENDED))
     to_retrain = list(connection.scalars(sa.select(t.id).where(is_reset, t.status != "planned").order_by(t.id)))
     reset = list(connection.scalars(sa.select(t.id).where(is_reset).order_by(t.id)))
     for part in split_ids(reset):

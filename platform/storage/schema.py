@@ -174,5 +174,9 @@ def default_of(column: Any) -> Any:
     return None if column.nullable else ...
 
 
-BLANK_TRIAL = {column.name: default for column in TrialRow.__table__.c if (default := default_of(column)) is not ...}
-"""Columns of a trial of which nothing has been recorded yet."""
+BLANK_TRIAL = {
+    column.name: default
+    for column in TrialRow.__table__.c
+    if column.name != "checksum" and (default := default_of(column)) is not ...
+}
+"""Columns of a trial of which nothing has been recorded yet, without its checksum, which covers its plan."""

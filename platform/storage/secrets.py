@@ -48,10 +48,11 @@ def remove_secrets(store: Database) -> int:
             return 0
         damaged, changed = find_mismatches(connection), set[str]()
         damaged_rows = [(table, _key(table, row._mapping)) for table, row in find_damaged_rows(connection)]
+        damaged_rows += [(TRIALS, (trial,)) for trial in damaged]
         for table, row in rows:
             keys = [column == row[column.name] for column in table.primary_key]
             new = {name: redact_document(row[name]) for name in row if name not in table.primary_key}
-            if table in CHECKED.values() and (table, _key(table, row)) not in damaged_rows:
+            if table in (TRIALS, *CHECKED.values()) and (table, _key(table, row)) not in damaged_rows:
                 new["checksum"] = ""  # written anew below
             connection.execute(sa.update(table).where(*keys).values(new))
             changed |= {row["id"]} if table is TRIALS else {row["trial"]} if "trial" in row else set()

@@ -56,12 +56,13 @@ class Store(Sweeps):
         """
         s, ids = SweepTrialRow, [c.id for c in trials]
         with self.transaction() as connection:
+            stored = {line.id for line in select_in(connection, sa.select(TrialRow.id), TrialRow.id, ids)}
             insert_new(connection, TrialRow, rows.planned_trials(zip(trials, about, strict=True)))
             if sweep:
                 end = sa.select(sa.func.coalesce(sa.func.max(s.position) + 1, 0)).where(s.sweep == sweep)
                 insert_new(connection, s, rows.trials_of_sweep(sweep, ids, cells, connection.scalar(end) or 0))
             insert_new(connection, CohortRow, rows.cohort_members(trials))
-            write_checksums(connection, ids)
+            write_checksums(connection, [trial for trial in ids if trial not in stored])
 
     def planned(self, sweep: str) -> list[PlannedTrial]:
         """Return the trials of a sweep in order, without their configurations."""
@@ -119,9 +120,9 @@ class Store(Sweeps):
     def write(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
         """Write epochs and ends of trials that no driver trains, in one transaction; ended trials are not changed."""
         with self.transaction() as connection:
-            still_open = trial_writes.open_trials(connection, {p.trial for p in points})
+            still_open = trial_writes.open_trials(connection, {p.trial for p in points} | {run.trial for run in runs})
             trial_writes.write_epochs(connection, [p for p in points if p.trial in still_open])
-            trial_writes.write_ends(connection, runs)
+            trial_writes.write_ends(connection, [run for run in runs if run.trial in still_open])
 
     def add_rerun(self, config: TrialConfig, about: About, points: Sequence[Point], run: Run, outcome: str) -> bool:
         """Write a re-run as a trial of no sweep, in one transaction; return False if the store has it already.
@@ -175,7 +176,8 @@ class Store(Sweeps):
             bundles: Names of the bundles that they come from.
             trials: With their ends, patches and flags, each with its epochs in order.
             sweeps: The sweeps that planned them, each with its trials in order and their cells.
-            catalogue: Descriptions of their models and tasks.
+            catalogue: Descriptions of their models and tasks. One of a task with a version of its data replaces one
+                without.
             replaced: Those of the trials that the store has from elsewhere.
         """
         with self.transaction() as connection:
@@ -186,7 +188,12 @@ class Store(Sweeps):
             for sweep, planned, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
                 insert_new(connection, SweepTrialRow, rows.trials_of_sweep(sweep.name, planned, cells))
-            insert_new(connection, CatalogueRow, [{**asdict(entry), "written": utc_now()} for entry in catalogue])
+            entries, c = list(catalogue), CatalogueRow
+            for entry in entries:
+                if entry.data:
+                    same = sa.and_(c.kind == entry.kind, c.name == entry.name, c.variant == entry.variant)
+                    connection.execute(sa.delete(c).where(same, c.data == ""))
+            insert_new(connection, c, [{**asdict(entry), "written": utc_now()} for entry in entries])
             for table in (SweepRow, CatalogueRow):
                 write_row_checksums(connection, table)
 

@@ -117,9 +117,9 @@ def insert_ended(
     lines, measures, flags = rows.ended_trials(records), rows.measure_rows(runs), rows.flag_rows(records)
     epochs = {trial.config.id: lines for trial, lines in trials}
     is_sqlite = connection.dialect.name == "sqlite"
-    if is_sqlite:
-        for line, checksum in zip(lines, checksums_of_new(lines, epochs, measures, flags), strict=True):
-            line["checksum"] = checksum
+    checksums = checksums_of_new(lines, epochs, measures, flags) if is_sqlite else [""] * len(lines)
+    for line, checksum in zip(lines, checksums, strict=True):
+        line["checksum"] = checksum
     for line in lines:
         if (trial := line["id"]) in replaced:
             for table in (MeasureRow, FlagRow, CurveRow):

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from longwave.platform.about import about
 from longwave.platform.boards.diff import ended, environments, scale, scores, values
 from longwave.platform.boards.row import SHORT
+from longwave.platform.boards.trust import shipped
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home
 from longwave.platform.records.identity import derive_seed, digest
@@ -190,13 +192,16 @@ def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | Non
 
 
 def comparable_trials(row: Sequence[Trial]) -> list[Trial]:
-    """Return the retrainings that a further one is compared with: local ones, else imported ones.
+    """Return the retrainings that a further one is compared with: local ones, else those of bundles that the package
+    trusts, else all imported ones.
 
     If all local retrainings are re-runs of an imported row, the imported ones are used: re-runs are meant to confirm
     these.
     """
-    local = [t for t in row if t.origin == LOCAL]
-    return local if any(not t.rerun for t in local) else [t for t in row if t.origin != LOCAL] or local
+    local, imported = ([t for t in row if (t.origin == LOCAL) is is_local] for is_local in (True, False))
+    if any(not t.rerun for t in local):
+        return local
+    return [t for t in imported if t.origin in shipped()] or imported or local
 
 
 def train_again(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None, weights: bool = False) -> Rerun:
@@ -228,7 +233,7 @@ def train_again(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: 
 def store_rerun(store: Store, rerun: Rerun) -> bool:
     """Store a re-run as one more retraining of its row, unless it failed; return whether it was stored.
 
-    It belongs to no sweep, and is marked as a re-run with its outcome.
+    It belongs to no sweep, is marked as a re-run with its outcome, and is described as this Longwave describes it.
 
     Raises:
         ConfigError: As ``check_seed_is_new``, or another process stored one with that seed meanwhile.
@@ -236,8 +241,8 @@ def store_rerun(store: Store, rerun: Rerun) -> bool:
     if rerun.run.status == "failed":
         return False
     check_seed_is_new(rerun.plan)
-    config, about = rerun.plan.config, rerun.plan.row[0].about
-    if not store.add_rerun(config, about, rerun.points, rerun.run, rerun.outcome):
+    config = rerun.plan.config
+    if not store.add_rerun(config, about(config), rerun.points, rerun.run, rerun.outcome):
         rule = f"Seed {config.seed} was added to the row by another process meanwhile"
         raise ConfigError(f"{rule}. Run the command again: it takes the next seed.")
     return True

@@ -59,10 +59,6 @@ class Checkpoint:
         content = save(tensors, {"format": FORMAT, "facts": json.dumps(saved.facts)})
         _put(self.path, content + sha256(content).digest())
 
-    def load(self) -> Saved | None:
-        """Return the first intact checkpoint; None if there is none, so that the pack starts from scratch."""
-        return next(self.candidates(), None)
-
     def candidates(self) -> Iterator[Saved]:
         """Yield all intact checkpoints: the newest, the previous one, and likewise those of ``older``. Of a pack that
         was split, those of its parts are among them, the farthest first: all parts but one may have ended since.

@@ -118,8 +118,8 @@ class Pack:
         members compete at the epoch's rung of successive halving, if it has one; see ``halve``.
         """
         loss, valid = self.loss / self.step, self.score(self.data.valid)[0]
-        self._select(self.sign * valid)
         now, finite = time.time(), torch.isfinite(loss) & torch.isfinite(valid)
+        self._select(self.sign * valid, finite)
         points = [
             Point.short(c.id, self.epoch, loss[k].item(), valid[k].item(), self.seconds[k].item(), now)
             for k, c in enumerate(self.configs)
@@ -200,11 +200,9 @@ class Pack:
         """Divide the energy since the last reading among the members."""
         self.joules += self.meter.lap() / len(self.configs)
 
-    def _select(self, valid: Tensor) -> None:
+    def _select(self, valid: Tensor, finite: Tensor) -> None:
         """Store best score, epoch and weights of the members for which this epoch is selected so far."""
-        better = valid.isfinite()
-        if self.configs[0].selection == "best":
-            better &= valid > self.best
+        better = finite & (valid > self.best) if self.configs[0].selection == "best" else finite
         self.best = torch.where(better, valid, self.best)
         self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
         self.best_values = torch.where(better.unsqueeze(1), self.parameters.values, self.best_values)

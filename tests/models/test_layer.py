@@ -14,6 +14,7 @@ import toy_scan
 from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layers import normal
 from torch import Generator, Tensor, nn
 
 from longwave.models.base.algebra import complex_of
@@ -68,10 +69,6 @@ class Shelf(Layer[EveryWeight]):
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return SHAPES
-
-
-def normal(*shape: int, seed: int = 1) -> Tensor:
-    return torch.randn(*shape, dtype=FLOAT64, generator=Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("members", [None, 3])

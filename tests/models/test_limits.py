@@ -250,7 +250,7 @@ def test_residual_unicornn_without_skipping_weights_is_unicornn(seed: int, layer
     assert_same(*pair(residual, plain, w), seed)
     if layers > skip:  # Λ of layer S + 1 sees the input alone, and counts
         fill(residual, {**w, f"Lambda{skip + 1}": np.ones((D, P))})
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError, match="Tensor-likes are not close!"):
             assert_same(residual, plain, seed)
 
 

@@ -10,7 +10,8 @@ from batches import batch_of
 from cases import Options, every_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Generator, Tensor, nn
+from layers import normal
+from torch import Generator, nn
 
 from longwave.models.base.layer import State
 from longwave.models.base.network import Network
@@ -66,10 +67,6 @@ def network_of(spec: ModelSpec, options: Options, seeds: list[int]) -> Network:
     """Return a network with all its hyper-parameters, those that may be left out too."""
     hyper = points(spec, options, len(seeds), optional=True)
     return Network(spec, SIZES, hyper, seeds, options, FLOAT64)
-
-
-def normal(*shape: int, seed: int = 1) -> Tensor:
-    return torch.randn(*shape, dtype=FLOAT64, generator=torch.Generator().manual_seed(seed))
 
 
 def start_of(layer: Recurrence, batch: int) -> State:

@@ -10,7 +10,8 @@ import pytest
 import torch
 from batches import batch_of
 from cases import Options, every_case
-from torch import Generator, Tensor, nn
+from layers import normal
+from torch import Generator, nn
 
 from longwave.models.base.delay import TAU
 from longwave.models.base.network import Network
@@ -58,10 +59,6 @@ def layer_of(
     torch.default_generator.manual_seed(0)
     hyper: dict[str, Any] = {p.name: valid(p) for p in relevant(spec, options) if p.searched}
     return spec.build(sizes, members, **{**hyper, **options, **more}).to(FLOAT64)
-
-
-def normal(*shape: int, seed: int = 1) -> Tensor:
-    return torch.randn(*shape, dtype=FLOAT64, generator=Generator().manual_seed(seed))
 
 
 def seeded(*seeds: int) -> list[Generator]:
@@ -192,6 +189,8 @@ def test_a_state_that_does_not_fit_is_refused(spec: ModelSpec, options: Options)
     rule = re.escape(f"{spec.layer.__name__}: {[*needed][-1]} must have the weights' dtype torch.float64, got ")
     with pytest.raises(ValueError, match=rf"^{rule}torch.float32\.$"):
         layer(normal(5, 6, 2), (*(normal(*shape) for shape in right[:-1]), torch.zeros(right[-1])))
+    with pytest.raises(ValueError, match=r": x must have the weights' dtype torch.float64, got torch.float32\.$"):
+        layer(torch.zeros(5, 6, 2), tuple(normal(*shape) for shape in right))
 
 
 def test_a_range_that_makes_no_sense_is_refused() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import metadata
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -17,11 +16,9 @@ from longwave.models.base.torchrecurrent import SQUARE
 from longwave.platform.contracts.models import model_findings
 from longwave.platform.registry import cell_models, get_model
 
-pytestmark = pytest.mark.skipif(
-    find_spec("torchrecurrent") is None, reason="torchrecurrent is not installed: pip install 'longwave[cells]'"
-)
+pytest.importorskip("torchrecurrent", reason="torchrecurrent is not installed: pip install 'longwave[cells]'")
 P, D, STEPS = 3, 5, 8
-CELLS = cell_models() if find_spec("torchrecurrent") else {}
+CELLS = cell_models()
 Weights = Mapping[str, Tensor]
 
 

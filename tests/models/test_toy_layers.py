@@ -14,6 +14,7 @@ import toy_attention
 import toy_blocks
 import toy_scan
 from batches import batch_of
+from layers import normal
 from more_files import with_models
 from torch import Tensor
 from torch.nn.functional import gelu, glu, layer_norm, linear
@@ -63,10 +64,6 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def layer_of(spec: ModelSpec, members: int | None = None, p: int = 2, d: int = 4, **chosen: Any) -> Layer[Any]:
     torch.default_generator.manual_seed(0)
     return spec.build(Sizes(p, d, 3, 9), members, **chosen).to(FLOAT64)
-
-
-def normal(*shape: int, seed: int = 1) -> Tensor:
-    return torch.randn(*shape, dtype=FLOAT64, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.integration

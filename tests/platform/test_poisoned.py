@@ -73,7 +73,7 @@ def yaml(canary: Path) -> bytes:
 
 def load(path: Path) -> None:
     """Load a checkpoint; one that cannot be read is none."""
-    if Checkpoint(path).load() is not None:
+    if any(True for _ in Checkpoint(path).candidates()):
         raise AssertionError("a poisoned checkpoint was taken")
     raise ValueError("it was taken for none")
 

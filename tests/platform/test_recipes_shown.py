@@ -81,6 +81,12 @@ def test_a_published_number_that_a_trial_lacks_or_changes_is_told() -> None:
     )
 
 
+def test_drops_that_differ_are_told_with_the_factor_of_the_trial() -> None:
+    recipe = {**asdict(get_task("adding").recipe("")), "numbers": {"drop_factor": 0.2}, "drops": (90,)}
+    trial = replace(PLAIN, drops=(10,), params={**PLAIN.params, "drop_factor": 0.2})
+    assert list_departures(trial, recipe) == ("η·0.2 after epochs [10] (published [90])",)
+
+
 def test_a_recipe_of_ours_is_called_so() -> None:
     recipe = asdict(changes("ours", paper="", epochs=7).of(get_task("adding").recipe("")))
     assert list_departures(PLAIN, recipe) == ("epochs 300 (ours 7)",)

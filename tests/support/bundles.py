@@ -10,8 +10,9 @@ from typing import Any
 
 from longwave.platform.exchange.bundle import Bundle, File, seal
 from longwave.platform.exchange.curve import Curve
-from longwave.platform.records.identity import digest
+from longwave.platform.records.identity import derive_seed, digest
 from longwave.platform.records.run import Point
+from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.trial import TrialConfig
 
 Content = dict[str, Any]
@@ -249,6 +250,72 @@ def an_epoch_after_its_patience(changed: Content) -> None:
         point["valid"] = entry["points"][0]["valid"]
 
 
+def a_worse_epoch_as_the_best(changed: Content) -> None:
+    entry = of(changed)[0]
+    worst = max(entry["points"], key=lambda point: point["valid"])
+    entry["run"] |= {"valid": worst["valid"], "best_epoch": worst["epoch"]}
+
+
+def an_epoch_of_choice_as_the_last(changed: Content) -> None:
+    entry = of(changed)[0]
+    entry["config"]["selection"] = "last"
+    entry["run"] |= {"valid": entry["points"][0]["valid"], "best_epoch": 1}
+
+
+def an_epoch_of_the_curve_alone(changed: Content) -> None:
+    points = of(changed)[0]["points"]
+    points.append({**points[-1], "epoch": 5})
+
+
+def a_curve_without_a_best_epoch(changed: Content) -> None:
+    of(changed)[0]["run"] |= {
+        "status": "diverged", "reason": "loss nan", "test": None, "valid": None, "best_epoch": None
+    }  # fmt: skip
+
+
+def a_search_seed_of_choice(changed: Content) -> None:
+    of(changed, phase="search")[0]["config"]["seed"] = 7
+
+
+def a_gate_of_words(changed: Content) -> None:
+    halving = {"eta": 2, "first": 1, "cohort": "0" * 16, "gate": "low"}
+    of(changed, phase="search")[0]["config"]["halving"] = halving
+
+
+def one_more_retraining(seed: Callable[[TrialConfig], int], rerun: str = "") -> Callable[[Content], None]:
+    """Return a change that adds a retraining with a seed of its own to a row, but to no sweep."""
+
+    def change(changed: Content) -> None:
+        entry = deepcopy(of(changed)[0])
+        entry["config"]["seed"] = seed(TrialConfig.from_dict(entry["config"]))
+        entry["run"]["trial"] = "new"  # no sweep planned it
+        changed["trials"].append(entry | {"rerun": rerun})
+
+    change.__name__ = f"one more retraining, {rerun or 'no re-run'}"
+    return change
+
+
+def facts_of_float64(changed: Content) -> None:
+    for facts in changed["environments"].values():
+        facts["precision"] = "float64"
+
+
+def uncommitted_changes_left_out(changed: Content) -> None:
+    changed["patches"] = {}
+    for facts in changed["environments"].values():
+        facts["dirty"] = "true"
+        facts.pop("diff", None)
+
+
+def a_patch_of_another_text(changed: Content) -> None:
+    changed["patches"]["f" * 16] = "+lr = 1.0\n"
+
+
+def a_larger_floor(changed: Content) -> None:
+    for entry in changed["trials"]:
+        entry["about"]["floor"] = 0.5
+
+
 FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (better_valid, "reject", r"scores: trial \w+ says [\d.]+ at epoch \d, its curve says"),
     (better_everywhere, "reject", r"scores: trial \w+ says [\d.]+ at epoch \d, its curve says"),
@@ -330,4 +397,33 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (config(halving={"eta": 3}), "reject", r"names: trial \w+: a search trial names the cohort it competes with"),
     (config(variant="N=1000000"), "flag", "data: the data of adding N=1000000 are not on this machine"),
     (config(variant="<i>"), "reject", "data: adding takes a variant N=<steps>"),
+    (a_worse_epoch_as_the_best, "reject", r"scores: trial \w+ says its best is [\d.]+, its curve has [\d.]+\."),
+    (an_epoch_of_choice_as_the_last, "reject", r"scores: trial \w+ is scored at its last epoch, 4, got 1\."),
+    (run(epochs=5), "reject", r"curves: trial \w+ trained 5 epochs, but 4 were planned"),
+    (an_epoch_of_the_curve_alone, "reject", r"curves: trial \w+ trained 5 epochs, but 4 were planned"),
+    (a_curve_without_a_best_epoch, "reject", r"scores: trial \w+ has a curve and no best epoch"),
+    (config(options={"biases": 2}), "reject", r"names: trial \w+: biases 2 is the default and must be left out"),
+    (config(steps=None), "reject", r"names: trial \w+: adding needs steps an epoch, got None"),
+    (a_gate_of_words, "reject", r"names: trial \w+: the gate of a successive halving is a finite number, got 'low'"),
+    (a_search_seed_of_choice, "reject", "plan: sweep tiny, gru: its search trials have seeds that do not follow"),
+    (
+        one_more_retraining(lambda config: 7),
+        "reject",
+        r"plan: row \w+ has retrainings that are neither part of a sweep nor re-runs",
+    ),
+    (
+        one_more_retraining(lambda config: 7, "inside"),
+        "flag",
+        r"plan: row \w+ has re-runs whose seeds were chosen, or lacks some of them",
+    ),
+    (
+        one_more_retraining(lambda config: derive_seed("reproduce", seed_key(config), 1), "outside"),
+        "flag",
+        r"plan: row \w+ has re-runs whose seeds were chosen, or lacks some of them",
+    ),
+    (facts_of_float64, "reject", r"provenance: trial \w+ was planned in float32 and ran in float64"),
+    (uncommitted_changes_left_out, "flag", r"provenance: trial \w+ ran with uncommitted changes that are missing"),
+    (run(environment={"device": "cpu"}), "reject", r"identity: trial \w+ says where it ran in a second place"),
+    (a_patch_of_another_text, "reject", r"identity: patch f{16} has a text whose hash is \w+"),
+    (a_larger_floor, "flag", "data: the least error of adding N=20 is 0 here, got 0.5"),
 )

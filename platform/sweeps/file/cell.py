@@ -87,12 +87,11 @@ def _resolve_fields(settings: CellSettings, task: TaskSpec, model: ModelSpec, re
     for name in settings.drawn.keys() & {*FIELDS}:
         drawn = _dimension_of_field(settings, name)
         fields[name] = drawn.choices[0] if name in WORDS else _checked_field(settings, name, drawn.largest)
-    if recipe.steps is None and settings.tasks > 1 and "steps" not in settings.drawn:
-        fields["steps"] = None  # the file sets it for the other tasks
+    if recipe.steps is None and settings.uses_steps and "steps" not in {*settings.drawn, *settings.cell}:
+        fields["steps"] = None  # the file sets it for other tasks
     if fields["steps"] is not None and recipe.steps is None:
-        raise ConfigError(
-            f"{settings.file}: steps: {task.name} has a training split, whose epochs have no steps to set."
-        )
+        reason = f"steps has no effect on {task.name}, which has a training split"
+        raise ConfigError(f"{settings.at('steps')}: {reason}. Set epochs instead.")
     try:
         model.check(settings.options(model), fields["width"])
     except ValueError as error:

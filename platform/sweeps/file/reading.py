@@ -37,20 +37,34 @@ class _Grid(Strict):
     grid: dict[str, Cells]
 
 
-def with_keys(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's content with canonical names of models and tasks; unknown names stay as they are."""
+def with_keys(content: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """Return a file's content with canonical names of models and tasks; unknown names stay as they are.
+
+    Raises:
+        ConfigError: A table has two spellings of one name; ``where`` precedes the table's name in the message.
+    """
     resolved = dict(content)
+    if isinstance(wider := resolved.get("wider"), Mapping):
+        resolved["wider"] = with_keys(wider, f"{where}wider.")
     for package, fields in NAMED.items():
         names = list_names(package)
         for field in fields:
             value = resolved.get(field)
             if isinstance(value, Mapping):
-                resolved[field] = {_key(name, names): table for name, table in value.items()}
+                resolved[field] = _rename_keys(value, names, f"{where}{field}")
             elif value is not None:
                 resolved[field] = (
                     [_key(name, names) for name in value] if isinstance(value, list) else _key(value, names)
                 )
     return resolved
+
+
+def _rename_keys(table: Mapping[str, Any], names: Collection[str], where: str) -> dict[str, Any]:
+    spelled: dict[str, str] = {}
+    for name in table:
+        if (first := spelled.setdefault(_key(name, names), name)) != name:
+            raise ConfigError(f"{where}: {first} and {name} are the same name. Keep one.")
+    return {_key(name, names): content for name, content in table.items()}
 
 
 def _key(name: Any, names: Collection[str]) -> Any:
@@ -70,6 +84,8 @@ def read_sweep(path: Path) -> SweepFile:
         raise ConfigError(f"Cannot read the sweep file {path}: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}.") from None
+    except ValueError:  # Python refuses whole numbers of more than 4,300 digits
+        raise ConfigError(f"{path}: a whole number must lie within ±{LARGEST_NUMBER:,}.") from None
     except RecursionError:
         raise ConfigError(f"{path} is not a sweep file: its values are nested too deeply.") from None
     file = check_new_sweep(content, str(path))
@@ -94,7 +110,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     Raises:
         ConfigError: As ``read_sweep``.
     """
-    file = _check(SweepFile, with_keys(content), origin)
+    file = _check(SweepFile, with_keys(content, f"{origin}: "), origin)
     if large := next(_list_large(content), None):
         raise ConfigError(f"{origin}: {large}: a whole number must lie within ±{LARGEST_NUMBER:,}.")
     if (file.task is None) == (not file.tasks):

@@ -11,6 +11,7 @@ from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.trial import FIELDS, SIZES, WORDS
+from longwave.platform.registry import get_task
 from longwave.platform.sweeps.file.reading import check_recipe
 from longwave.platform.sweeps.file.schema import RecipeChanges, SweepFile
 from longwave.platform.sweeps.file.values import Range
@@ -29,7 +30,7 @@ class CellSettings:
         fixed: Values by name: fields, ``drops``, options, parameters and training numbers.
         drawn: What is to be drawn, by name: ranges and choices.
         cell: The part of ``fixed`` that comes from the grid.
-        tasks: How many tasks the sweep has.
+        uses_steps: Whether some task of the sweep draws fresh examples, whose epochs have so many steps.
         uses_time_scale: Whether parameters in units of steps are drawn by the task's time scale, as under rule 2.
         words: Optimisers and schedules of all cells of the model, as far as the file fixes them.
     """
@@ -39,7 +40,7 @@ class CellSettings:
     fixed: Mapping[str, Any]
     drawn: Mapping[str, Range | list[Any]]
     cell: Mapping[str, Any]
-    tasks: int
+    uses_steps: bool
     uses_time_scale: bool
     words: Mapping[str, Sequence[Any]]
 
@@ -89,10 +90,10 @@ def read_cells(file: SweepFile, model: ModelSpec) -> Iterator[CellSettings]:
     tables = dict.fromkeys(recipe, "recipe") | dict.fromkeys(grid, "grid")
     tables |= dict.fromkeys(choices, f"space.{model.name}")
     words = {word: grid.get(word) or [value for value in [fixed.get(word)] if value] for word in WORDS}
+    uses_steps = any(get_task(task).recipe(model.name).steps is not None for task in file.variant_by_task)
     for values in product(*grid.values()):
         cell = dict(zip(grid, values, strict=True))
-        tasks, uses_time_scale = len(file.variant_by_task), file.rule == 2
-        yield CellSettings(file.name, tables, {**fixed, **cell}, drawn, cell, tasks, uses_time_scale, words)
+        yield CellSettings(file.name, tables, {**fixed, **cell}, drawn, cell, uses_steps, file.rule == 2, words)
 
 
 def _fixed_outside_tables(changes: RecipeChanges) -> dict[str, Any]:

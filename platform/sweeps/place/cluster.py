@@ -251,7 +251,9 @@ def parse_prices(text: str) -> dict[str, float]:
         kind, _, price = part.strip().rpartition("=")
         if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", price):
             raise ConfigError(f"--price is a number for an hour of a device, 2.5 or A100=2.5,T4=0.4; got {text!r}.")
-        prices[kind.strip()] = float(price)
+        if (kind := kind.strip()) in prices:
+            raise ConfigError(f"--price has one number for each kind, got two for {kind or 'any'}: {text!r}. Keep one.")
+        prices[kind] = float(price)
     return prices
 
 

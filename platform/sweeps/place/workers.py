@@ -278,5 +278,7 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str]:
         name, _, value = text.partition("=")
         if not NAME.fullmatch(name) or not VALUE.fullmatch(value):
             raise ConfigError(f"--label is NAME=VALUE, NAME=!VALUE or NAME=in(VALUE,VALUE), got {text!r}.")
+        if name in labels:
+            raise ConfigError(f"--label names each label once, got {name} twice. Keep one, or give {name}=in(A,B).")
         labels[name] = value
     return labels

@@ -12,6 +12,7 @@ from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
+from longwave.platform.search.pruning import pruning_epochs
 from longwave.platform.search.space import Dimension, check_draws, learns
 from longwave.platform.statistics.scale import scale_of
 from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
@@ -54,7 +55,9 @@ def resolve(file: SweepFile) -> Sweep:
             f"{file.name}: rounds: only a sampler that learns, such as tpe, can use several rounds; "
             f"got sampler {file.sampler!r}."
         )
-    return Sweep(file, tuple(cell for task in tasks for cell in _plan_cells(file, task, models)))
+    cells = tuple(cell for task in tasks for cell in _plan_cells(file, task, models))
+    _check_drops(file, cells)
+    return Sweep(file, cells)
 
 
 def with_descriptions(sweep: Sweep) -> Sweep:
@@ -166,14 +169,15 @@ def _widened_space(
         raise ConfigError(f"{file.name}: {where}: {did_you_mean('range', unknown[0], drawn)}")
     tables = {**settings.tables, **dict.fromkeys(ranges, where)}
     resolved = resolve_cell(replace(settings, drawn={**settings.drawn, **ranges}, tables=tables), task, variant, model)
-    for d in resolved.space if file.rule == 1 else ():
-        if d.name in ranges and not (d.low <= drawn[d.name].low and d.high >= drawn[d.name].high):
-            first_range = f"the first search's {drawn[d.name].low:g} to {drawn[d.name].high:g}"
-            raise ConfigError(
-                f"{file.name}: {where}: {d.name} must contain {first_range}, got {d.low:g} to {d.high:g}."
-            )
+    second = [d for d in resolved.space if d.name in ranges]
+    shifted = [d for d in second if d.low > drawn[d.name].low or d.high < drawn[d.name].high]
+    if shifted and file.rule == 1:
+        d, before = shifted[0], drawn[shifted[0].name]
+        rule = f"{d.name} must contain the first search's {before.low:g} to {before.high:g}"
+        raise ConfigError(f"{file.name}: {where}: {rule}, got {d.low:g} to {d.high:g}.")
     _check_halving(file, resolved)
-    _check_draws(file, task, resolved.space, file.wider.trials)
+    known = 0 if shifted else file.of_cell(len(first.space)).trials  # points of this space that are not drawn again
+    _check_draws(file, task, resolved.space, known + file.wider.trials)
     return resolved.space
 
 
@@ -182,6 +186,18 @@ def _check_nothing_drawn(file: SweepFile, model: ModelSpec, resolved: ResolvedCe
     if resolved.space and not file.trials:
         reason = f"with 0 no search chooses {resolved.space[0].name} of {model.name}"
         raise ConfigError(f"{file.name}: trials: {reason}. Set it in [space.{model.name}], or give search trials.")
+
+
+def _check_drops(file: SweepFile, cells: Sequence[CellPlan]) -> None:
+    """Raise ConfigError if the learning rate would drop only after the last epoch of all cells that the drop is for."""
+    last_epochs: dict[int, int] = {}
+    for cell in cells:
+        for drop in file.model.get(cell.base.model, {}).get("drops", file.drops) or ():
+            last_epochs[drop] = max(cell.epochs, last_epochs.get(drop, 0))
+    for drop, epochs in last_epochs.items():
+        if drop >= epochs:
+            rule = f"the learning rate must drop before the last epoch, {epochs}, got {drop}"
+            raise ConfigError(f"{file.name}: drops: {rule}. Leave {drop} out, or set more epochs.")
 
 
 def _check_draws(file: SweepFile, task: TaskSpec, space: Sequence[Dimension], n: int = 0) -> None:
@@ -211,6 +227,11 @@ def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
         )
     if file.halving:
         _check_rungs(file, file.halving, resolved)
+    elif (first := pruning_epochs(file.pruner_arguments)["first"]) >= (epochs := resolved.fields["epochs"]):
+        raise ConfigError(
+            f"{file.name}: pruner: its first decision must come before the last epoch, {epochs}, got epoch {first}: no "
+            "trial would be stopped. Set fewer n_warmup_steps or more epochs, or remove the pruner."
+        )
     for d in resolved.space if not file.joint_packs else ():
         defaults = resolved.numbers.get(d.name, {}).values()
         if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):

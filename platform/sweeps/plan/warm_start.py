@@ -48,13 +48,12 @@ def with_settings_of_rows(sweep: Sweep, store: Store) -> Sweep:
     if "rows" not in sweep.file.warm:
         return sweep
     groups = {task: store.groups(task) for task in sweep.file.variant_by_task}
-    return replace(
-        sweep,
-        cells=tuple(
-            replace(cell, warm=choose_starts(sweep.file, [*cell.warm, *settings_of_rows(cell, groups[cell.base.task])]))
-            for cell in sweep.cells
-        ),
-    )
+
+    def extended(cell: CellPlan) -> CellPlan:
+        starts = [*cell.warm, *settings_of_rows(cell, groups[cell.base.task])]
+        return replace(cell, warm=choose_starts(sweep.file.of_cell(len(cell.space)), starts))
+
+    return replace(sweep, cells=tuple(map(extended, sweep.cells)))
 
 
 def with_settings_of_studies(sweep: Sweep) -> Sweep:

@@ -61,6 +61,14 @@ def test_where_retrainings_came_from_and_how_re_runs_ended_is_said() -> None:
     assert actual["re-runs"] == ([], ["inside"] * 3)
 
 
+def test_a_retraining_that_does_not_count_describes_neither_row() -> None:
+    [first, *others] = trials(retrained("a", [9.0, 2.0, 4.0]))
+    forged = replace(first, about=replace(first.about, metric="mae", departures=("claimed",)))
+    actual = {line.what: line.a for line in compared([forged, *others], trials(B), left_out=[first.config.id])}
+    assert (actual["metric"], actual["differs from the recipe"], actual["n"]) == ("MSE [1]", [], 2)
+    assert {*CONTRAST} <= actual.keys()
+
+
 def test_rows_of_different_metrics_have_no_difference_of_scores() -> None:
     other = trials(retrained("a", [1.0], metric="mae"))
     assert not [line for line in compared(trials(A), other) if line.what in CONTRAST]

@@ -140,6 +140,10 @@ def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monke
     assert one(board, "theirs").untrusted
 
 
+def test_a_name_to_trust_may_have_digits_in_upper_case() -> None:
+    assert trust.resolve_trust(["ABCDEF01"], ["abcdef01" * 8, A]) == ("abcdef01" * 8,)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -183,6 +187,24 @@ def test_a_beginning_must_be_unique_in_the_store_and_not_on_the_board_alone(tmp_
             read_board(store, "u", Pool(trust=(A[:63],)))
         assert [row.untrusted for row in read_board(store, "u", Pool(trust=(twin,)))] == [False]
         assert [row.untrusted for row in read_board(store, "t", Pool(trust=(twin,)))] == [True]
+
+
+def test_an_untrusted_retraining_describes_no_row_that_was_trained_here(tmp_path: Path) -> None:
+    """Not even one whose id comes first."""
+    own = trials(retrained("lem", [1.0, 1.1], trivial=FAR, environments=[{"device": "here"}]))
+    others = (replace(own[0].config, seed=seed) for seed in range(10, 1000))
+    config = next(config for config in others if config.id < min(trial.config.id for trial in own))
+    assert own[0].run
+    run = replace(own[0].run, trial=config.id, environment={"device": "elsewhere"})
+    about = replace(own[0].about, trivial={"mean": 1e-9})
+    forged = replace(own[0], config=config, about=about, run=run, origin=A)
+    with Store(f"sqlite:///{tmp_path}/s.db") as store:
+        store.import_trials([A], [(trial, ()) for trial in (*own, forged)], [])
+        board, trusting = read_board(store), read_board(store, pool=Pool(trust=(A,)))
+    assert [row.mean for row in board if row.kind == "trivial"] == [9.0]
+    assert one(board, "lem").environments == [{"device": "here"}]
+    assert [row.mean for row in trusting if row.kind == "trivial"] == [1e-9], "it is the first of the trusted ones"
+    assert len(one(trusting, "lem").environments) == 2
 
 
 @pytest.mark.integration

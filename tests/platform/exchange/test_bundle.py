@@ -270,6 +270,7 @@ def leaves(value: Any) -> list[tuple[Any, Any]]:
 def test_whatever_stands_anywhere_is_found_or_can_be_known_by_training_alone(genuine: File) -> None:
     draw = random.Random(0)
     values = [None, True, -1, 0, 2**70, 1e308, -0.5, "", "<b>", "ok", "failed", "\u2028", [], {}, [1], {"lr": 1}]
+    checked = 0
     for _ in range(150):
         changed = json.loads(genuine.content.model_dump_json())
         curves = [id(column) for entry in changed["trials"] for column in entry["curve"].values()]
@@ -279,5 +280,7 @@ def test_whatever_stands_anywhere_is_found_or_can_be_known_by_training_alone(gen
             file = seal(Bundle.model_validate_json(json.dumps(changed)))
         except ValueError:
             continue
+        checked += 1
         unknowable = id(parent) in curves or key in ("seconds", "test", "valid", "trivial")
         assert audit(file) or unknowable or before == parent[key], f"{key}: {before} became {parent[key]}."
+    assert checked > 20, "most draws have no bundle's form, and are refused before the audit"

@@ -14,11 +14,12 @@ from typing import Any, Literal
 
 import pytest
 import sqlalchemy as sa
-from bundles import Content, forge, of
+from bundles import Content, forge, of, other_data, other_draws
 from hostile import MARKUP, TEXTS
 from rich.console import Console
 
 from longwave.platform.boards.methods import methods
+from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import verification
 from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
@@ -29,6 +30,7 @@ from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.finding import AuditFinding, find_conflicts
 from longwave.platform.exchange.inspection import check_secrets
 from longwave.platform.exchange.remade import check_possible_values
+from longwave.platform.records.group import Pool
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.redaction import redacted
@@ -241,6 +243,23 @@ def test_another_end_of_a_known_trial_rejects_the_bundle(
     err = capsys.readouterr().err
     assert err.count("\n") == 2 and "reject: conflict: trial " in err and "is in the store with test 0." in err
     assert counts(store) == before
+
+
+def test_an_untrusted_bundle_adds_no_trials_to_the_search_of_a_trusted_one(genuine: File, store: Store) -> None:
+    def read_rows() -> list[Row]:
+        return [replace(row, sweeps=()) for row in read_board(store, "adding", Pool(trust=(genuine.name,)))]
+
+    intake.import_bundle(store, genuine)
+    before = read_rows()
+    assert intake.import_bundle(store, forge(genuine, other_draws)) == 3
+    assert read_rows() == before and {row.searched for row in before if row.kind == "reproduced"} == {4}
+
+
+def test_an_untrusted_bundle_on_other_data_supersedes_no_row(genuine: File, store: Store) -> None:
+    intake.import_bundle(store, forge(genuine, other_data))
+    intake.import_bundle(store, genuine)
+    rows = [row for row in read_board(store, "adding", Pool(trust=(genuine.name,))) if row.kind == "reproduced"]
+    assert sorted((row.untrusted, row.superseded) for row in rows) == [(False, "")] * 2 + [(True, "")] * 2
 
 
 def test_a_trial_that_is_still_planned_here_rejects_the_bundle(genuine: File, store: Store) -> None:

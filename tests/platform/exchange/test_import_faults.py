@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bundles import Content, forge
 from tree import ROOT
 
 from longwave.platform import about
@@ -26,7 +27,8 @@ from longwave.platform.exchange.curve import Curve
 from longwave.platform.exchange.finding import AuditFinding
 from longwave.platform.exchange.parts import join
 from longwave.platform.exchange.shipped import read_each
-from longwave.platform.records.run import Measure, Point
+from longwave.platform.records.run import Measure, Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.checksums import find_mismatches
 from longwave.platform.storage.store import Store
@@ -160,15 +162,57 @@ def test_what_ships_takes_the_place_of_the_same_trials_that_came_in_bundles_of_o
         assert find_mismatches(connection) == {}
 
 
+def with_forged_search(changed: Content) -> None:
+    """Other losers of the search, and other test scores."""
+    config_of = {e["run"]["trial"]: TrialConfig.from_dict(e["config"]) for e in changed["trials"]}
+    chosen = {config.row for config in config_of.values() if config.phase != "search"}
+    for entry in changed["trials"]:
+        config = config_of[entry["run"]["trial"]]
+        if config.phase == "retrain":
+            entry["run"]["test"] = 99.5
+        elif config.row not in chosen:
+            entry["config"]["params"]["lr"] *= 1.0001
+
+
+def with_forged_data(changed: Content) -> None:
+    for entry in changed["trials"]:
+        entry["config"]["data"] = "0" * 12
+
+
 @pytest.mark.integration
-def test_what_ships_is_refused_where_the_store_has_its_trials_with_other_results(
+@pytest.mark.parametrize("change", [with_forged_search, with_forged_data])
+@pytest.mark.parametrize("first", ["forged", "shipped"])
+def test_bundles_of_others_change_no_row_that_ships_whichever_is_imported_first(
+    change: Callable[[Content], None], first: str, tmp_path: Path, open_store: Callable[[str], Store]
+) -> None:
+    clean, store = (open_store(f"sqlite:///{tmp_path}/{name}.db") for name in ("clean", "s"))
+    ship = ["import", *map(str, SHIPPED), "--store"]
+    assert main([*ship, clean.url]) == 0
+    forged = forge(join([read(path) for path in SHIPPED]), change)
+    if first == "shipped":
+        assert main([*ship, store.url]) == 0
+    assert intake.import_bundle(store, forged) > 0
+    if first == "forged":
+        assert main([*ship, store.url]) == 0
+    expected = {group.row: replace(group, sweeps=()) for group in clean.groups()}
+    assert {g.row: replace(g, sweeps=()) for g in store.groups() if g.row in expected} == expected
+    assert store.catalogue() == clean.catalogue()
+    with store.reading() as connection:
+        assert find_mismatches(connection) == {}
+
+
+@pytest.mark.integration
+def test_what_ships_is_refused_where_its_trials_were_trained_here_with_other_results(
     tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    url = f"sqlite:///{tmp_path}/s.db"
-    others = seal_with([read(path) for path in SHIPPED], test=99.5)
-    intake.import_bundle(open_store(url), join(others), [])
-    assert main(["import", *map(str, SHIPPED), "--store", url]) == 2
-    assert re.search("is in the store with test 99.5, in the bundle it has", capsys.readouterr().err)
+    store = open_store(f"sqlite:///{tmp_path}/s.db")
+    entry = read(SHIPPED[0]).content.trials[0]
+    store.add_trials(None, [entry.config], [entry.about])
+    store.write([], [Run(entry.config.id, "ok", epochs=1, best_epoch=1, valid=99.5, test=99.5)])
+    assert main(["import", *map(str, SHIPPED), "--store", store.url]) == 2
+    assert re.search(
+        "is in the store with .*, in the bundle it has .*: import it into another store", capsys.readouterr().err
+    )
 
 
 @pytest.mark.integration

@@ -116,7 +116,7 @@ def test_a_brute_force_search_over_wider_ranges_goes_through_the_points_that_are
 
 
 def test_a_brute_force_search_of_more_trials_than_points_is_refused() -> None:
-    with pytest.raises(ConfigError, match="BruteForceSampler: its space has 61 points, and a round has 62 trials. Set"):
+    with pytest.raises(ConfigError, match="BruteForceSampler: its space has 61 points, too few for 62 trials. Set"):
         check_draws(SPACE[2:], 62, 0, "BruteForceSampler", "min", {})
     check_draws(SPACE[2:], 61, 0, "BruteForceSampler", "min", {})
 
@@ -133,7 +133,7 @@ GRID: dict[str, list[Any]] = {"lr": [0.01], "dt": [0.5, 1.0], "hidden": [8]}
 @pytest.mark.parametrize(
     ("sampler", "arguments", "n", "line"),
     [
-        ("GridSampler", {"search_space": GRID}, 3, "its grid has 2 points, and a round has 3 trials. Set fewer trials"),
+        ("GridSampler", {"search_space": GRID}, 3, "its grid has 2 points, too few for 3 trials. Set fewer trials"),
         ("GridSampler", {"search_space": {**GRID, "dt": [0.5, 50.0]}}, 2, r"dt 50.0 lies outside 0 to 2. Change"),
         ("GridSampler", {"search_space": {**GRID, "hiden": [1, 2]}}, 2, "search_space: No searched number 'hiden'"),
         ("GridSampler", {"search_space": {"lr": [0.01]}}, 1, r"dt, is not found .* grid. Change \[sampler_arguments\]"),

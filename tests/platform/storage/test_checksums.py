@@ -7,17 +7,21 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from boards import retrained, trials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import recorded_store
 
+from longwave.platform.about import about
 from longwave.platform.records.checksum import PLAN, trial_checksum
+from longwave.platform.records.run import Run
 from longwave.platform.storage import checksums
 from longwave.platform.storage.base import Base
 from longwave.platform.storage.checksums import find_mismatches, write_checksums
@@ -181,6 +185,36 @@ def test_a_change_of_every_trial_is_found_in_each(store: Store, change: str, tmp
     with store.reading() as reading:
         assert {c.id for c in trials[:-2]} <= set(find_mismatches(reading))
     assert "; and " in describe_damage(store.engine) and len(find_damage(store.engine)) >= 10
+
+
+def test_a_damaged_trial_stays_damaged_when_it_is_planned_again_ends_or_is_tried_again(
+    store: Store, tmp_path: Path
+) -> None:
+    configs = recorded_store(store)
+    (first, unfinished, failed), whole = (c.id for c in (configs[0], *configs[-2:])), configs[1].id
+    store.write([], [Run(failed, "failed", "the disk is full")])
+    with closing(sqlite3.connect(tmp_path / "store.db")) as connection, connection:
+        connection.execute("UPDATE trials SET valid = valid + 1 WHERE id = ?", (first,))
+        plans = "UPDATE trials SET config = replace(config, '0.1', '0.2') WHERE id IN (?, ?)"
+        connection.execute(plans, (unfinished, failed))
+    store.add_sweep("two", {})
+    store.add_trials("two", configs, [about(c) for c in configs], [0] * len(configs))
+    store.write([], [Run(i, "ok", valid=0.5) for i in (first, whole, unfinished)])
+    assert store.reopen_failed("one") == 1
+    with store.reading() as connection:
+        assert find_mismatches(connection) == {first: True, unfinished: False, failed: False}
+
+
+def test_an_imported_trial_that_another_bundle_describes_otherwise_has_a_checksum_of_what_replaced_it(
+    any_store_url: str, open_store: OpenStore
+) -> None:
+    store, [first, *_] = open_store(any_store_url), trials(retrained("lem", [1.0, 2.0]))
+    store.import_trials(["a"], [(replace(first, origin="a"), ())], [])
+    other = replace(first, origin="b", about=replace(first.about, recipe="another table"))
+    store.import_trials(["b"], [(other, ())], [], replaced=[first.config.id])
+    assert store.trials_by_id([first.config.id])[0].about.recipe == "another table"
+    with store.reading() as connection:
+        assert find_mismatches(connection) == {}
 
 
 def test_a_planned_trial_an_environment_a_published_number_and_a_sweep_are_checked(

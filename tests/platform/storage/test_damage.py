@@ -8,11 +8,12 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from keep_store import fill
 from recorded import recorded_store
 from small_sweeps import small
@@ -321,6 +322,18 @@ def test_each_flipped_bit_of_what_belongs_to_no_trial_is_told(
     assert told > 30 and find_damage_at(f"sqlite:///{file}") == []
 
 
+@contextmanager
+def few_variables() -> Iterator[None]:
+    """Make SQLite take 35 variables a statement, fewer than there are ended trials in ``whole``."""
+
+    def set_limit(connection: sqlite3.Connection, _: object) -> None:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 35)
+
+    sa.event.listen(sa.Engine, "connect", set_limit)
+    yield
+    sa.event.remove(sa.Engine, "connect", set_limit)
+
+
 @pytest.mark.parametrize("change", ["id = id || '0'", "facts = '{}'"])
 def test_a_repair_loses_an_environment_that_is_not_what_names_it_and_plans_its_trials_anew(
     whole: Path, tmp_path: Path, change: str
@@ -328,7 +341,8 @@ def test_a_repair_loses_an_environment_that_is_not_what_names_it_and_plans_its_t
     file = Path(shutil.copy(whole, tmp_path / "store.db"))
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(f"UPDATE environments SET {change}")
-    repaired = repair_store(file, tmp_path / "repaired.db")
+    with few_variables():
+        repaired = repair_store(file, tmp_path / "repaired.db")
     assert find_damage_at(f"sqlite:///{repaired.file}") == []
     assert wrong_rows(repaired.file, reported(whole)) == []
     assert count(repaired, "environments") == 0

@@ -205,7 +205,8 @@ def test_a_rung_is_decided_once_and_a_company_tells_who_is_left(
         driver.take(ids)
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.5) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.9, True) for i in ids[:2]]))
-        driver.write(Report(rungs=[Rung(cohort, 2, ids[0], 0.1, False)], runs=[Run(ids[3], "failed", "x", epochs=1)]))
+        failed = Run(ids[3], "failed", "x", epochs=1, valid=0.05)
+        driver.write(Report(rungs=[Rung(cohort, 2, ids[0], 0.1, False)], runs=[failed]))
         driver.write(Report(runs=[Run(ids[2], "ok", epochs=1, valid=0.1)]))
     decided = store.cohort(cohort, "tiny")
     assert decided.gone == dict.fromkeys(ids[2:], 1) and decided.scores == {ids[2]: 0.1}

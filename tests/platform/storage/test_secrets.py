@@ -19,8 +19,10 @@ from longwave.platform.records.run import Run
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.registry import get_task
 from longwave.platform.storage.base import utc_now
+from longwave.platform.storage.checksums import write_checksums
 from longwave.platform.storage.integrity import find_damage_at
 from longwave.platform.storage.lease_tables import AttemptRow
+from longwave.platform.storage.schema import TrialRow
 from longwave.platform.storage.secrets import count_secrets, remove_secrets
 from longwave.platform.storage.store import Store
 
@@ -101,6 +103,20 @@ def test_a_store_that_holds_passwords_is_cleaned_and_its_checksums_are_right_aga
     clean = failed_run(trial).without_secrets()
     assert stored.run and (stored.run.reason, stored.run.environment) == (clean.reason, clean.environment)
     assert store.patches([clean.environment["diff"]]) == {clean.environment["diff"]: clean.patch}
+
+
+def test_a_plan_whose_description_held_a_password_has_a_right_checksum_without_it(store: Store) -> None:
+    trial = recorded_store(store)[0].id
+    with store.transaction() as connection:
+        described = {
+            **connection.scalars(sa.select(TrialRow.about).where(TrialRow.id == trial)).one(),
+            "recipe": REASON,
+        }
+        connection.execute(sa.update(TrialRow).where(TrialRow.id == trial).values(about=described, checksum=""))
+        write_checksums(connection, [trial])
+    assert remove_secrets(store) == 1 and find_damage_at(store.url) == []
+    [stored] = store.trials_by_id([trial])
+    assert stored.about.recipe == "OSError: cannot reach https://***@host/x"
 
 
 def test_a_trial_that_was_damaged_before_stays_damaged_when_its_password_is_removed(

@@ -17,6 +17,7 @@ import torch
 from rich.console import Console
 from scipy import stats as scipy_stats
 
+from longwave.platform.about import about
 from longwave.platform.boards.diff import compared
 from longwave.platform.boards.row import command
 from longwave.platform.cli.main import main
@@ -170,6 +171,27 @@ def test_of_two_processes_that_keep_a_re_run_of_one_seed_the_second_is_told(know
         store_rerun(known, second)
     [kept] = known.trials_by_id([plan.config.id])
     assert kept.run and kept.run.test == 0.1
+
+
+def test_a_re_run_is_compared_with_trusted_retrainings_before_others(
+    known: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = of(known, "gru")
+    trusted, other, rerun = (
+        [replace(t, **changed) for t in row] for changed in ({"origin": "a"}, {"origin": "b"}, {"rerun": "inside"})
+    )
+    monkeypatch.setattr(reproduce, "shipped", lambda: {"a": ""})
+    comparable = reproduce.comparable_trials
+    assert comparable([*other, *trusted, *rerun]) == trusted
+    assert comparable([*other, *trusted, *row]) == row
+    assert comparable([*other, *rerun]) == other and comparable(rerun) == rerun
+
+
+def test_a_kept_re_run_is_described_by_this_longwave_and_not_by_its_row(known: Store) -> None:
+    plan = plan_rerun(known, claimed(known, [0.1, 0.2]))
+    assert store_rerun(known, Rerun(plan, Run(plan.config.id, "ok", epochs=1, valid=0.1, test=0.1), []))
+    [kept] = known.trials_by_id([plan.config.id])
+    assert kept.about == about(plan.config) and plan.row[0].about == ABOUT != kept.about
 
 
 def test_a_row_whose_numbers_are_false_is_outside(known: Store, output: Printed) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from cohorts import Driver, Ledger
 from packs import PackRecorder, trial
 
@@ -65,18 +66,12 @@ def test_the_cohort_these_tests_interrupt_has_every_kind_of_end_and_no_near_ties
         assert all(b / a > 1.001 for a, b in zip(scores, scores[1:], strict=False))
 
 
-@pytest.mark.parametrize("seed", range(8))
+SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 200))]
+"""Seeds of cohorts that are each interrupted a dozen times."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_cohort_interrupted_at_random_keeps_the_same_members_and_the_same_winner(
-    seed: int, whole: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ledger = Ledger(whole.configs)
-    Driver(ledger, tmp_path, seed, monkeypatch).run()
-    check(ledger, whole)
-
-
-@pytest.mark.slow  # a hundred sweeps, each interrupted a dozen times
-@pytest.mark.parametrize("seed", range(100, 200))
-def test_a_hundred_cohorts_interrupted_at_random_have_the_same_winner(
     seed: int, whole: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger(whole.configs)
@@ -157,6 +152,23 @@ def test_a_rung_and_the_ends_it_decides_are_one_report() -> None:
             run.trial for run in report.runs if run.status == "stopped"
         }
         assert {p.epoch for p in report.points} == {r.epoch for r in report.rungs}
+
+
+@pytest.mark.parametrize(
+    ("rule", "scores"),
+    [({"eta": 2}, [0.125, 0.25]), ({"pruner": {"class": "MedianPruner"}, "every": 1}, [0.375, 0.25])],
+)
+def test_halving_compares_the_best_scores_so_far_and_a_pruner_those_of_the_epoch(
+    rule: dict[str, Any], scores: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    halving = {"first": 1, "cohort": "c", **rule}
+    pack = Pack([trial(seed=k, halving=halving) for k in range(2)], get_task("adding").load("N=20"))
+    valids = iter([[0.125, 0.5], [0.375, 0.25]])
+    monkeypatch.setattr(pack, "score", lambda split: torch.tensor([next(valids)]))
+    for _ in range(2):
+        pack.train_epoch()
+        rungs = pack.close_epoch().rungs
+    assert [r.valid for r in rungs] == scores
 
 
 GATED = {"eta": 2, "first": 1, "cohort": "c", "gate": 0.5, "gate_most": 3}

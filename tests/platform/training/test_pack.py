@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,7 @@ from longwave.models.base.spec import Sizes
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
+from longwave.platform.training import pack as pack_module
 from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.pack import Pack
@@ -91,6 +95,24 @@ def test_dropout_is_each_members_own_alone_in_a_pack_and_after_a_pause() -> None
     assert torch.equal(first.loss, again.loss)
 
 
+def test_every_epoch_is_trained_in_training_mode() -> None:
+    pack, modes = Pack([trial()], get_task("adding").load("N=20")), []
+    for _ in range(2):
+        pack.train_epoch(lambda: modes.append(pack.network.training))
+        pack.close_epoch()
+    assert modes == [True] * 10
+
+
+def test_the_members_of_a_pack_share_its_seconds_equally(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = itertools.count()
+    clock = SimpleNamespace(perf_counter=lambda: next(seconds), time=time.time)
+    monkeypatch.setattr(pack_module, "time", clock)
+    pack = Pack([trial(seed=k) for k in range(3)], get_task("adding").load("N=20"))
+    pack.train_epoch()
+    pack.close_epoch()
+    assert pack.seconds.tolist() == pytest.approx([2.0] * 3), "five steps and a scoring, of a second each"
+
+
 def test_trials_with_and_without_a_parameter_do_not_share_a_pack() -> None:
     plain = trial("unicornn")
     assert plain.shape == trial("unicornn", seed=2, params={**plain.params, "lr": 0.1}).shape
@@ -142,7 +164,7 @@ def test_a_loss_that_is_not_finite_ends_a_member_though_its_validation_is() -> N
     pack.train_epoch()
     output = pack.close_epoch()
     [end] = output.runs
-    assert (output.points, end.status, end.valid is None) == ([], "diverged", False)
+    assert (output.points, end.status, end.best_epoch, end.valid) == ([], "diverged", None, None)
     assert end.reason.startswith("loss inf, validation ") and "inf" not in end.reason[10:]
 
 
@@ -237,7 +259,7 @@ def test_a_checkpoint_serves_the_trials_of_a_pack_that_are_still_open(tmp_path: 
         pack.close_epoch()
     file.save(snapshot(pack))
     some = Pack([configs[2], configs[0]], data)
-    saved = file.load()
+    saved = next(file.candidates(), None)
     assert saved and restore(some, saved) and some.epoch == 3
     assert [p.trial for p in some.report.points if p.epoch == 2] == [configs[0].id, configs[2].id]
     assert torch.equal(some.parameters.values, pack.parameters.values[[2, 0]])
@@ -246,13 +268,13 @@ def test_a_checkpoint_serves_the_trials_of_a_pack_that_are_still_open(tmp_path: 
 
 def test_a_damaged_checkpoint_is_as_good_as_none(tmp_path: Path) -> None:
     file = Checkpoint(tmp_path / "pack.safetensors")
-    assert file.load() is None
+    assert next(file.candidates(), None) is None
     pack = Pack([trial()], get_task("adding").load("N=20"))
     file.save(snapshot(pack))
     content = file.path.read_bytes()
     for damaged in (content[: len(content) // 2], b"", content[:8] + b"x" + content[9:]):
         file.path.write_bytes(damaged)
-        assert file.load() is None
+        assert next(file.candidates(), None) is None
     assert trained([trial()], file).runs[0].status == "ok"
 
 

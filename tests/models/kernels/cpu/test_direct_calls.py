@@ -54,6 +54,7 @@ def test_gradients_are_apart_in_memory_so_that_clipping_scales_each_once() -> No
     layer(torch.randn(4, 3, 2))[0].sum().backward()
     grads = [p.grad for p in layer.parameters() if p.grad is not None]
     before = [g.clone() for g in grads]
+    assert len(before) == len([*layer.parameters()]) and all(b.any() for b in before)
     for g in grads:
         g.mul_(0.5)
     assert all(torch.equal(g, 0.5 * b) for g, b in zip(grads, before, strict=True))

@@ -216,6 +216,11 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"halving": {"gate_most": 3}},
         "tiny: halving: gate_most has no effect under rule 1. Remove it, or set rule = 2.",
     ),
+    "a pruner that decides after the last epoch": (
+        {"dt": 0.5},
+        {"rule": 2, "pruner": "MedianPruner", "pruner_arguments": {"n_warmup_steps": 6}},
+        "tiny: pruner: its first decision must come before the last epoch, 6, got epoch 6: no trial would be stopped.",
+    ),
     "a rung behind the last epoch": (
         {"dt": 0.5},
         {"halving": {"first": 6}},

@@ -25,6 +25,20 @@ def test_a_name_in_any_spelling_stands_for_its_key_and_nothing_else_is_changed(p
     assert with_keys({part: SPELLED[part]}) == {part: PLAIN[part]}
 
 
+def test_a_table_of_a_second_search_takes_any_spelling_too() -> None:
+    assert with_keys({"wider": {"space": SPELLED["space"]}}) == {"wider": {"space": PLAIN["space"]}}
+
+
+@pytest.mark.parametrize("table", ["space", "model", "study", "variants", "wider.space"])
+def test_two_spellings_of_one_name_are_refused_in_a_line(table: str) -> None:
+    first, second = ("Adding", "adding") if table == "variants" else ("LEM", "lem")
+    *outer, inner = table.split(".")
+    content: dict[str, Any] = {inner: {first: {"dt": 0.5}, second: {"lr": 0.01}}}
+    line = f"^two.toml: {table}: {first} and {second} are the same name. Keep one.$"
+    with pytest.raises(ConfigError, match=line):
+        check_sweep({**PLAIN, **({outer[0]: content} if outer else content)}, "two.toml")
+
+
 def test_what_is_no_name_stays_as_it_is() -> None:
     content = {"task": 3, "models": [None, "no such model"]}
     assert with_keys(content) == content

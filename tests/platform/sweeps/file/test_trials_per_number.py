@@ -6,6 +6,7 @@ import pytest
 from small_sweeps import small, to_the_end
 
 from longwave.platform.errors import ConfigError
+from longwave.platform.records.search import searched_by
 from longwave.platform.sweeps.file.reading import check_sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import stored_settings
@@ -30,6 +31,7 @@ def test_the_words_are_kept_as_they_stand_and_mean_the_same_when_read_again() ->
     again = check_sweep(content, "again")
     assert again == file and again.trials_text == "16 to 64 (8 per searched number)"
     assert (file.searched, file.least_searched, small(trials=9).least_searched) == (64, 16, 9)
+    assert searched_by(content) == "random search, a race of 4 finalists with fresh seeds"
 
 
 @pytest.mark.parametrize(

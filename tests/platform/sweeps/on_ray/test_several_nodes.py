@@ -70,6 +70,11 @@ def test_what_is_no_label_is_refused_in_a_line(text: str) -> None:
         parse_labels([text])
 
 
+def test_a_label_that_is_given_twice_is_refused_in_a_line() -> None:
+    with pytest.raises(ConfigError, match="--label names each label once, got gpu twice. Keep one, or give gpu=in"):
+        parse_labels(["gpu=A", "zone=a", "gpu=B"])
+
+
 def test_labels_are_what_ray_takes() -> None:
     from ray._private.label_utils import validate_label_selector
 

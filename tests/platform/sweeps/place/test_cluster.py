@@ -168,3 +168,11 @@ def test_device_seconds_cost_the_price_of_their_kind(message: str, held: dict[st
 def test_a_wrong_price_is_named_in_a_line(message: str) -> None:
     with pytest.raises(ConfigError, match="--price is a number for an hour of a device, 2.5 or A100=2.5,T4=0.4; got"):
         parse_prices(message)
+
+
+@pytest.mark.parametrize(("message", "kind"), [("A100=2,cpu=1,A100 =3", "A100"), ("1,2", "any")])
+def test_a_kind_of_device_has_one_price(message: str, kind: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"--price has one number for each kind, got two for {kind}: '{message}'. Keep"
+    ):
+        parse_prices(message)

@@ -115,6 +115,11 @@ def test_cores_never_leave_a_gpu_idle_and_a_pack_has_one_at_most() -> None:
     assert (DevicePool([ClusterNode(0, 1, "A100")]).take_slot({"A100": 1.0}) or Slot()).cpus == 0.0
 
 
+def test_a_pack_goes_to_the_node_with_the_most_free_cores() -> None:
+    pool = DevicePool([ClusterNode(1), ClusterNode(4)])
+    assert [(pool.take_slot({}) or Slot()).node for _ in range(4)] == [1, 1, 1, 0]
+
+
 def test_machines_without_a_gpu_are_left_out_where_there_is_one_unless_gpus_are_declined() -> None:
     both = [ClusterNode(8), ClusterNode(4, 2, "A100"), ClusterNode(0.5)]
     assert usable_nodes(both) == [both[1]]

@@ -98,6 +98,11 @@ def test_one_task_of_several_is_the_sweep_of_that_task_alone() -> None:
     assert {c.id for c in both} == {*ids(adding), *ids(digits)} and len(both) == 12
 
 
+def test_a_drop_may_lie_behind_the_last_epoch_of_some_cells() -> None:
+    sweep = resolve(small(models=["lem"], drops=[3, 9], epochs=None, grid={"epochs": [3, 6, 12]}))
+    assert [cell.base.drops for cell in sweep.cells] == [(), (3,), (3, 9)]
+
+
 def test_words_and_numbers_of_a_grid_make_cells_and_defaults_are_not_said() -> None:
     file = small(
         models=["lem"], grid={"optimiser": ["adam", "sgd"], "weight_decay": [0.0, 0.1], "schedule": ["cosine"]}
@@ -239,9 +244,25 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "recipe: label_smoothing has no effect on adding, which has no classes. Remove it.",
     ),
     "drops in a grid": ({"grid": {"drops": [3]}}, "grid: drops is not for a grid: fix it."),
+    "a drop after the last epoch": (
+        {"drops": [3, 6]},
+        "tiny: drops: the learning rate must drop before the last epoch, 6, got 6. Leave 6 out, or set more epochs.",
+    ),
+    "a drop of a model after its last epoch": (
+        {"models": ["lem", "gru"], "epochs": 9, "model": {"gru": {"epochs": 4, "drops": [4]}}},
+        "tiny: drops: the learning rate must drop before the last epoch, 4, got 4.",
+    ),
     "drops without a meaning": (
         {"drops": [3], "recipe": {"schedule": "cosine"}},
         "drops has no effect with schedule cosine. Remove it.",
+    ),
+    "steps of tasks that have a training split": (
+        {"task": None, "variant": None, "tasks": ["digits", "enso"], "steps": 7},
+        "tiny: steps has no effect on digits, which has a training split. Set epochs instead.",
+    ),
+    "steps in the grid of a task that has a training split": (
+        {"task": None, "variant": None, "tasks": ["adding", "digits"], "steps": None, "grid": {"steps": [5, 10]}},
+        "tiny: grid: steps has no effect on digits, which has a training split. Set epochs instead.",
     ),
     "a task and tasks": ({"tasks": ["digits"]}, "tiny.toml: give either task or tasks."),
     "no task": ({"task": None}, "tiny.toml: give either task or tasks."),

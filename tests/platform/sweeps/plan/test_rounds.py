@@ -80,12 +80,14 @@ def test_a_sampler_that_could_not_draw_a_later_round_is_refused_in_the_plan_by_t
 def test_a_brute_force_search_that_would_repeat_points_is_refused_in_the_plan() -> None:
     space = {"dt": 1.0, "lr": [0.01, 0.1], "hidden": {"low": 8, "high": 9}}
     settings = {"sampler": "BruteForceSampler", "hidden": None, "space": {"lem": space}}
-    wider = {"trials": 6, "space": {"lem": {"hidden": {"low": 7, "high": 10}}}}
+    wider = {"trials": 4, "space": {"lem": {"hidden": {"low": 7, "high": 10}}}}
     assert cell(trials=4, wider=wider, **settings)[1].wider
-    with pytest.raises(ConfigError, match="tiny: sampler: BruteForceSampler: its space has 4 points, .* has 5 trials"):
+    with pytest.raises(ConfigError, match="tiny: sampler: BruteForceSampler: its space has 4 points, too few for 5 tr"):
         cell(trials=5, **settings)
-    with pytest.raises(ConfigError, match="BruteForceSampler: its space has 8 points, and a round has 9 trials"):
-        cell(trials=4, wider={**wider, "trials": 9}, **settings)
+    with pytest.raises(ConfigError, match="BruteForceSampler: its space has 8 points, too few for 9 trials"):
+        cell(trials=4, wider={**wider, "trials": 5}, **settings)
+    apart = {"trials": 8, "space": {"lem": {"hidden": {"low": 10, "high": 13}}}}
+    assert cell(rule=2, trials=4, wider=apart, **settings)[1].wider
 
 
 @pytest.mark.parametrize(("sampler", "queued"), [("tpe", [3]), ("random", [0, 3])])

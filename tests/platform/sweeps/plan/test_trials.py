@@ -365,6 +365,9 @@ def test_a_sweep_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> No
     (tmp_path / "bad.toml").write_text("name = [")
     with pytest.raises(ConfigError, match=r"bad.toml is not TOML: "):
         read_sweep(tmp_path / "bad.toml")
+    (tmp_path / "long.toml").write_text(f"seed = {'1' * 5000}")
+    with pytest.raises(ConfigError, match=r"long.toml: a whole number must lie within ±9,223,372,036,854,775,807.$"):
+        read_sweep(tmp_path / "long.toml")
 
 
 def test_the_demo_asks_for_what_its_readers_are_promised() -> None:

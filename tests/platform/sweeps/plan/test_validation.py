@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from small_sweeps import small
 
 from longwave.platform.registry import all_tasks, get_task
@@ -11,7 +10,9 @@ from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.plan.validation import constant_score, gate_score
+from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.raw import DataError
+from longwave.tasks.trivial.constant import SAMPLE
 
 HALVING = {"eta": 2, "first": 1}
 
@@ -26,9 +27,9 @@ def test_the_constant_of_a_series_is_its_training_mean_and_of_classes_the_most_f
     assert gate_score(enso, data) == pytest.approx(0.9 * by_hand, rel=1e-6)
     parity = get_task("parity")
     data = parity.load(parity.variant)
-    asked = data.valid.targets[data.valid.targets >= 0]
-    shares = torch.bincount(asked.flatten()) / asked.numel() * 100
-    assert min(abs(shares - constant_score(parity, data))) < 1e-4
+    training, valid = (split.targets[split.targets != NO_TARGET] for split in (data.training(SAMPLE), data.valid))
+    share = (valid == training.mode().values).double().mean().item()
+    assert constant_score(parity, data) == pytest.approx(100 * share) and share != pytest.approx(1 - share)
     assert gate_score(parity, data) == pytest.approx(100 - 0.9 * (100 - constant_score(parity, data)), rel=1e-6)
 
 
@@ -41,7 +42,7 @@ def test_every_task_whose_data_are_here_has_a_constant_score_no_better_than_perf
         except DataError:
             continue
         score = constant_score(task, data)
-        assert (0 <= score <= 100) if task.metric.unit == "%" else score == score, name
+        assert (0 <= score <= 100) if task.metric.unit == "%" else score > 0, name
         scored += 1
     assert scored > 20
 

@@ -24,7 +24,7 @@ from longwave.platform.sweeps.plan.cells import Sweep, WarmStart
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan, stored_settings
 from longwave.platform.sweeps.plan.trials import all_trials
-from longwave.platform.sweeps.plan.warm_start import ROWS, settings_of_rows
+from longwave.platform.sweeps.plan.warm_start import ROWS, choose_starts, settings_of_rows
 from longwave.platform.sweeps.run import driver
 
 
@@ -104,6 +104,11 @@ def test_a_warm_start_counts_in_the_trials_and_what_is_too_much_is_left_out() ->
     used, left = resolve(small(**both, trials=1, warm="published")).cells[0].warm
     assert not used.out and "adding N=5000" in used.source  # its own variant goes first
     assert "adding N=2000" in left.source and left.out == "more than 1 trials"
+
+
+def test_a_warm_start_that_is_left_out_uses_up_no_trial() -> None:
+    starts = [WarmStart("a", {}, out="lr 2 lies outside 0.1 to 1"), WarmStart("b", {"lr": 0.1})]
+    assert list(choose_starts(small(models=["cornn"], trials=1), starts)) == starts
 
 
 def group(sweep: Sweep, k: int, valids: list[float | None], imported: bool = False, **changes: Any) -> Group:
@@ -205,6 +210,7 @@ def test_a_sweep_says_how_it_searched() -> None:
     assert searched_by({"sampler": "tpe", "rounds": 4}) == "tpe search in 4 rounds"
     assert searched_by({"race": {}}) == "random search, a race of 4 finalists with fresh seeds"
     assert searched_by({"race": {}, "trials": 2}) == "random search, a race of 2 finalists with fresh seeds"
+    assert searched_by({"race": {}, "trials": 1}) == "random search"
     assert searched_by({"rule": 2, "race": False}) == "random search"
     assert searched_by({"halving": {}}) == "random search, successive halving in packs (η 3, from epoch 1)"
     halving = {"eta": 2, "first": 5, "cohort": 64}

@@ -206,6 +206,8 @@ def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_sea
 
 
 def test_the_way_of_a_search_names_it_once() -> None:
+    raced = searched_by(stored_settings(small(rule=2, trials=2, wider=WIDER)))
+    assert raced.startswith("random search, a race of 4 finalists with fresh seeds, then 3 trials")
     message = searched_by(stored_settings(small(wider=WIDER)))
     assert message == "random search, then 3 trials over wider ranges for lr"
     assert distinct_ways([message, "random search", "tpe search", message, "tpe search"]) == (message, "tpe search")

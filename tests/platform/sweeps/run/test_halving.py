@@ -94,18 +94,13 @@ def test_packs_of_a_cohort_keep_the_trials_that_one_pack_would(
     assert {t.pack for t in store.trials("tiny") if t.config.phase == "search"} != {None}
 
 
+DISTURBANCES = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 140))]
+"""Seeds of ``run_disturbed``, which ends a sweep half a dozen times."""
+
+
 @pytest.mark.integration
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", DISTURBANCES)
 def test_a_cohort_in_packs_whose_drivers_die_by_chance_keeps_the_same(
-    seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_disturbed(halved(), seed, store, tmp_path, monkeypatch)
-    check(store, whole)
-
-
-@pytest.mark.slow  # forty sweeps, each ended half a dozen times
-@pytest.mark.parametrize("seed", range(100, 140))
-def test_forty_cohorts_in_packs_whose_drivers_die_by_chance_keep_the_same(
     seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_disturbed(halved(), seed, store, tmp_path, monkeypatch)

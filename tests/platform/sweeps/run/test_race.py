@@ -129,18 +129,13 @@ def test_a_search_of_one_trial_cannot_be_raced(
     assert store.sweeps() == ["tiny"]
 
 
+DISTURBANCES = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(100, 120))]
+"""Seeds of ``run_disturbed``, which ends a sweep half a dozen times."""
+
+
 @pytest.mark.integration
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", DISTURBANCES)
 def test_a_race_whose_drivers_die_by_chance_has_the_same_winner(
-    seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_disturbed(with_race(pack=2), seed, store, tmp_path, monkeypatch)
-    check_same(store, whole)
-
-
-@pytest.mark.slow  # twenty sweeps, each ended half a dozen times
-@pytest.mark.parametrize("seed", range(100, 120))
-def test_twenty_races_whose_drivers_die_by_chance_have_the_same_winner(
     seed: int, whole: Store, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_disturbed(with_race(pack=2), seed, store, tmp_path, monkeypatch)

@@ -1,0 +1,87 @@
+"""The cells of sweeps that planned the rows of a board, and the tally of each cell's search."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwave.platform.boards.trust import shipped
+from longwave.platform.records.group import Tally
+from longwave.platform.storage.choices import is_trusted
+from longwave.platform.storage.in_clause import in_clause
+from longwave.platform.storage.schema import ImportRow, SweepTrialRow, TrialRow
+
+CellNames = tuple[tuple[str, int | None], ...]
+"""Cells of sweeps: names of the sweeps, each with the cell's number in its plan."""
+
+
+def read_cells(
+    connection: sa.Connection, where: sa.ColumnElement[bool], trust: Collection[str]
+) -> dict[str, CellNames]:
+    """Return the cells that planned a retraining of each group, by its row: if any is trusted, only those of trusted
+    ones, so that no imported sweep says how another row was searched or which one replaces it. An imported sweep, with
+    an @ in its name, may also plan trials that were trained here: for these it is not trusted, and its cells with
+    untrusted trials are not for any.
+    """
+    s = SweepTrialRow
+    counts = sa.and_(is_trusted(trust), sa.or_(TrialRow.origin.is_not(None), sa.not_(s.sweep.contains("@"))))
+    query = sa.select(TrialRow.row, s.sweep, s.cell, counts).join(s, s.trial == TrialRow.id).where(where)
+    all_cells: dict[str, set[tuple[str, int | None]]] = {}
+    trusted_cells: dict[str, set[tuple[str, int | None]]] = {}
+    lines = connection.execute(query).all()  # DISTINCT would make SQLite scan all by row
+    untrusted = _read_untrusted_cells(connection, {line.sweep for line in lines if "@" in line.sweep}, trust)
+    for row, sweep, cell, trusted in lines:
+        for by_row in (all_cells, trusted_cells) if trusted and (sweep, cell) not in untrusted else (all_cells,):
+            by_row.setdefault(row, set()).add((sweep, cell))
+    return {row: tuple(sorted(cells, key=str)) for row, cells in (all_cells | trusted_cells).items()}
+
+
+def _read_untrusted_cells(
+    connection: sa.Connection, sweeps: Collection[str], trust: Collection[str]
+) -> set[tuple[str, int | None]]:
+    """Return the cells of ``sweeps`` that planned trials of bundles that nobody trusts."""
+    if not sweeps:
+        return set()
+    s, trusted = SweepTrialRow, {*shipped(), *trust}
+    bundles = [name for name in connection.scalars(sa.select(ImportRow.name)) if name not in trusted]
+    if not bundles:
+        return set()
+    query = sa.select(s.sweep, s.cell).join(TrialRow, s.trial == TrialRow.id).distinct()
+    lines = connection.execute(query.where(in_clause(s.sweep, sweeps), in_clause(TrialRow.origin, bundles)))
+    return {(line.sweep, line.cell) for line in lines}
+
+
+def in_cells(cells: CellNames) -> sa.ColumnElement[bool]:
+    """Return the condition that one of ``cells`` planned a trial."""
+    s = SweepTrialRow
+    each = (sa.and_(s.sweep == sweep, s.cell.is_(None) if cell is None else s.cell == cell) for sweep, cell in cells)
+    return sa.or_(sa.false(), *each)
+
+
+def read_tallies(
+    connection: sa.Connection, task: str | None, several: set[CellNames]
+) -> dict[tuple[CellNames, str, str], Tally]:
+    """Return the tally of each task and model's search by cell, and over each set of cells in ``several``.
+
+    A trial in several cells of a set counts once. Seconds include those of races.
+    """
+    t = TrialRow
+    searched = t.phase == "search"
+    counted = [searched, *(sa.and_(searched, t.status == status) for status in ("diverged", "ok", "stopped"))]
+    trials, diverged, whole, stopped = (sa.func.sum(sa.case((each, 1), else_=0)) for each in counted)
+    sums: tuple[Any, ...] = (t.task, t.model, trials, diverged, sa.func.sum(t.seconds), whole, stopped)
+    where = sa.and_(t.phase.in_(("search", "race")), sa.true() if task is None else t.task == task)
+    cell = (SweepTrialRow.sweep, SweepTrialRow.cell)
+    one = sa.select(*cell, *sums).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
+    tallies: dict[tuple[CellNames, str, str], Tally] = {}
+    for sweep, number, name, model, *tally in connection.execute(one.group_by(*cell, t.task, t.model)).all():
+        tallies[((sweep, number),), name, model] = Tally(*tally)
+    for cells in several:
+        planned = sa.select(SweepTrialRow.trial).where(in_cells(cells))
+        for name, model, *tally in connection.execute(
+            sa.select(*sums).where(where, t.id.in_(planned)).group_by(t.task, t.model)
+        ):
+            tallies[cells, name, model] = Tally(*tally)
+    return tallies

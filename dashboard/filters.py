@@ -10,6 +10,7 @@ import streamlit as st
 from longwave.dashboard import state, table_frames
 from longwave.dashboard.board_table import ALWAYS
 from longwave.platform.boards import columns
+from longwave.platform.boards.landmarks import EQUAL_WITHIN
 from longwave.platform.boards.row import Row
 from longwave.platform.records.group import Pool
 from longwave.platform.statistics.verdict import ENOUGH
@@ -21,8 +22,6 @@ KEYS = {
     "columns": "columns",
 }  # fmt: skip
 """Names of the pickers by their keys in the URL."""
-EQUAL_WITHIN = 1.25
-"""Factor within which sizes and budgets count as equal."""
 OfRow = Callable[[Row], float | str | None]
 SORTS: dict[str, tuple[str, OfRow]] = {
     "rank": ("rank", lambda row: None),

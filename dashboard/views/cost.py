@@ -7,7 +7,7 @@ import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.dashboard.table import text_width
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import Row, sum_search_seconds
 from longwave.platform.boards.texts import duration, plain, searched
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.bars import BarPart, cost_bars
@@ -38,10 +38,9 @@ def draw(url: str) -> None:
     by = state.draw_buttons("Bars", "by", list(BY), BY.__getitem__, pickers)
     lines = [table_line(row) for row in rows]
     table = of_texts("What results cost", HEAD, lines)
-    total = sum(row.train_seconds + row.find_seconds for row in rows)
-    st.markdown(
-        f"**{duration(total)} in all**, of which the searches took {duration(sum(r.find_seconds for r in rows))}."
-    )
+    searching = sum_search_seconds(rows)
+    total = searching + sum(row.train_seconds for row in rows)
+    st.markdown(f"**{duration(total)} in all**, of which the searches took {duration(searching)}.")
     figures = {"hours": page_frame.draw_figure(lambda: cost_bars(cost_parts(rows, by), "hours"), "bars")}
     board_names = sorted({row.board for row in rows})
     pick, _ = page_frame.draw_head()
@@ -64,11 +63,17 @@ def draw(url: str) -> None:
 
 def cost_parts(rows: list[Row], by: str) -> list[BarPart]:
     """Return the parts of the bars: hours of the search and of the retrainings."""
-    sums: dict[tuple[str, str], float] = {}
+    by_name: dict[str, list[Row]] = {}
     for row in rows:
-        name = row.model_title if by == "model" else row.board
-        for phase, seconds in (("search", row.find_seconds), ("retrain", row.train_seconds)):
-            sums[name, phase] = sums.get((name, phase), 0.0) + seconds
+        by_name.setdefault(row.model_title if by == "model" else row.board, []).append(row)
+    sums = {
+        (name, phase): seconds
+        for name, named_rows in by_name.items()
+        for phase, seconds in (
+            ("search", sum_search_seconds(named_rows)),
+            ("retrain", sum(row.train_seconds for row in named_rows)),
+        )
+    }
     return [BarPart(n, phase, s / 3600, f"{n}, {phase}: {duration(s)}") for (n, phase), s in sums.items()]
 
 

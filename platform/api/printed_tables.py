@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
@@ -12,21 +11,10 @@ from rich.text import Text
 from longwave.platform.render.export import Format
 from longwave.platform.render.notebook import tables_html
 from longwave.platform.render.table import Table
-from longwave.platform.render.terminal import print_tables
+from longwave.platform.render.terminal import CapturedOutput, print_tables
 
 if TYPE_CHECKING:
     import pandas
-
-
-class _Page(io.StringIO):
-    """Captured output; tables fit the terminal on which they will be shown, if there is one."""
-
-    def __init__(self, shown: bool) -> None:
-        super().__init__()
-        self.shown = shown
-
-    def isatty(self) -> bool:
-        return self.shown
 
 
 class PrintedTables:
@@ -47,7 +35,7 @@ class PrintedTables:
 
     def __repr__(self) -> str:
         """Return the tables as printed by the command line."""
-        page = _Page(sys.stdout.isatty())
+        page = CapturedOutput(sys.stdout.isatty())
         with redirect_stdout(page):
             self._print()
         return Text.from_ansi(page.getvalue()).plain.rstrip()

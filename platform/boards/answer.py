@@ -15,6 +15,7 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 TRUSTED_BY = "Rank one after longwave reproduce ROW --keep, or all with: longwave board --trust BUNDLE"
 """What to do about untrusted rows."""
+NO_ROW = "No retrained row is shown here."
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ def answer(rows: Sequence[Row]) -> Leading:
     if with_few_seeds:
         have = "has" if len(with_few_seeds) == 1 else "have"
         why.append(f"Provisional: {len(with_few_seeds)} of {len(ranked)} rows {have} fewer than {ENOUGH} seeds.")
+    if not any(row.kind == "reproduced" for row in rows):
+        why.append(NO_ROW)
     best = leaders[0] if leaders else None
     passed_over = best is not None and best is not ranked[0]
     not_worse = (best.rank_high or 1) - 1 if best else 0

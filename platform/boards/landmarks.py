@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.overview import best_on_validation
@@ -15,6 +14,8 @@ from longwave.platform.statistics.stats import direction
 
 BASELINES = ("lstm", "gru")
 """Models that every board shows for comparison, whatever its filters hide."""
+EQUAL_WITHIN = 1.25
+"""Factor within which a board's filters count sizes, and search budgets, as equal."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ def landmarks(rows: Sequence[Row]) -> list[Landmark]:
     numbers = [(row, number) for row in rows if row.trivial is False for number in row.published]
     if numbers:
         row, number = max(numbers, key=lambda pair: sign * float(pair[1]["value"]))
-        marks.append(Landmark("best published", _printed(row), quote_number(number), parameters=_size(row, number)))
+        marks.append(
+            Landmark("best published", _printed(row), quote_number(number), parameters=plain(number["parameters"]))
+        )
     if simple := [row for row in rows if row.trivial and row.mean is not None]:
         best = max(simple, key=lambda row: sign * (row.mean or 0.0))
         marks.append(Landmark("best trivial", best.title, plain(best.mean)))
@@ -64,7 +67,3 @@ def _trained(role: str, row: Row) -> Landmark:
 
 def _printed(row: Row) -> str:
     return row.title.partition(" (")[0] if row.kind == "reproduced" else row.label
-
-
-def _size(row: Row, number: Mapping[str, Any]) -> str:
-    return plain(row.parameters if row.kind == "published" else number.get("params"))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 
 from longwave.platform.boards.row import Row
+from longwave.platform.literature.published import EXPONENTS
 
 SMALLEST, LARGEST = 0.01, 100_000.0
 """Columns whose smallest median is between these have no power of ten."""
@@ -14,7 +15,6 @@ TINY = 1e-4
 """In sentences, smaller numbers have a power of ten."""
 MOST_PLACES = 12
 """Most places before or after the point that are written in full; other numbers have a power of ten of their own."""
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS = str.maketrans("-", "−")
 
 
@@ -27,7 +27,7 @@ def column_power(rows: Iterable[Row]) -> int:
 
 def power_text(power: int) -> str:
     """Return a power of ten: ``10⁻³``; empty for the power 0."""
-    return f"10{str(power).translate(SUPERSCRIPTS)}" if power else ""
+    return f"10{str(power).translate(EXPONENTS)}" if power else ""
 
 
 def number_text(value: float) -> str:

@@ -251,6 +251,16 @@ def distinct_boards(rows: Sequence[Row]) -> list[str]:
     return [name if names.count(name) == 1 else row.place for name, row in zip(names, rows, strict=True)]
 
 
+def sum_search_seconds(rows: Sequence[Row]) -> float:
+    """Return the time of the searches behind rows. If one row replaced another, the longer search contains the other
+    and counts alone.
+    """
+    replacements = {why.format(row.key[:SHORT]): row for row in rows for why in (REJECTED, WENT_ON)}
+    pairs = [(row, replacements[row.superseded]) for row in rows if row.superseded in replacements]
+    contained = {min(pair, key=lambda row: row.find_seconds).key for pair in pairs}
+    return sum(row.find_seconds for row in rows if row.key not in contained)
+
+
 def command(config: str) -> str:
     """Return the command that trains the row named ``config`` once more and checks its number."""
     return f"longwave reproduce {config[:SHORT]}"

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.boards import compare, diagram
+from longwave.platform.boards.columns import named_columns
 from longwave.platform.boards.overview import overviews
 from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption
-from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, task_key
+from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, split_list, task_key
 from longwave.platform.cli.rows import open_store_of
 from longwave.platform.errors import ConfigError, NoStoreError, did_you_mean
 from longwave.platform.names import find_family, list_names
@@ -43,7 +44,7 @@ BoardsArgument = Annotated[
 
 def show_boards(
     tasks: BoardsArgument = None,
-    models: Annotated[str, typer.Option(help="Rank only these models: lem,lstm.")] = "",
+    models: Annotated[str | None, typer.Option(help="Rank only these models: lem,lstm.")] = None,
     family: PoolFamilyOption = None,
     min_seeds: Annotated[int, typer.Option(min=0, help="Leave out rows with fewer retrainings.")] = 0,
     rows: Annotated[
@@ -61,8 +62,8 @@ def show_boards(
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Board: also show superseded rows.")] = False,
     columns: Annotated[
-        str, typer.Option(help="Board: these columns, by their keys in JSON: title,median,parameters.")
-    ] = "",
+        str | None, typer.Option(help="Board: these columns, by their keys in JSON: title,median,parameters.")
+    ] = None,
     figure: Annotated[
         Path | None, typer.Option(help="Also write the overview as a critical-difference figure: .svg, .pdf or .png.")
     ] = None,
@@ -75,21 +76,23 @@ def show_boards(
     Example: longwave board fitzhugh_nagumo --format markdown
     """
     in_full = rows or (rows is None and (len(tasks or ()) == 1 or format is Format.json))
-    if not in_full and (columns or notes or every):
+    if not in_full and (columns is not None or notes or every):
         raise ConfigError("--columns, --notes and --all are for boards in full. Name one task, or add: --rows")
     if in_full and (saturated or numbers):
         raise ConfigError("--saturated and --numbers are for the overview. Leave them out, or add: --overview")
     if notes and format is not Format.table:
         raise ConfigError(f"--notes is for --format table; {format} has none. Leave one of them out.")
+    options = render_board.BoardOptions(notes, every, named_columns(split_list("--columns", columns)))
+    only_models = model_keys(models)
     try:
         with Store(store_url(store), create=False) as open_store:
             check_task_names(open_store, tasks or [])
             families, tasks = _of_family(open_store, family, tasks or [])
-            pool = Pool(model_keys(models), min_seeds, families, trust or ())
+            pool = Pool(only_models, min_seeds, families, trust or ())
             only_task = tasks[0] if len(tasks) == 1 else None
             shown = [row for row in read_board(open_store, only_task, pool) if not tasks or row.task in tasks]
     except NoStoreError:
-        if any((store, models, family, min_seeds, trust)):
+        if any((store, only_models, family, min_seeds, trust)):
             raise
         pool = EVERYBODY
         shown = _shipped_rows(tasks or [])
@@ -97,22 +100,9 @@ def show_boards(
         diagram.save(diagram.diagram(overviews(shown)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
     if in_full:
-        options = render_board.BoardOptions(notes, every, _split_columns(columns))
         render_board.print_boards(shown, pool, format, options)
     else:
         print_overviews(shown, pool, format, saturated, numbers)
-
-
-def _split_columns(text: str) -> list[str]:
-    """Return the keys of columns that ``--columns`` names.
-
-    Raises:
-        ConfigError: It names none, though it was given.
-    """
-    keys = [key.strip() for key in text.split(",") if key.strip()]
-    if text and not keys:
-        raise ConfigError(f"--columns names one column or more, got {text!r}. For example: --columns title,median")
-    return keys
 
 
 def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
@@ -163,7 +153,7 @@ def compare_models(
     Example: longwave compare lem lstm
     """
     with open_store_of(a, b, store=store) as open_store:
-        check_task_names(open_store, [task] if task else [])
+        check_task_names(open_store, [] if task is None else [task])
         rows = read_board(open_store, None, Pool(trust=trust or ()))
         first, second = (compare.resolve(rows, name) for name in (a, b))
     print_comparison(compare.compare(rows, first, second, margin, task), format)
@@ -174,7 +164,7 @@ def show_budget(
         list[str] | None,
         typer.Argument(help="Tasks. Default: all with results.", callback=task_key, autocompletion=a_task),
     ] = None,
-    models: Annotated[str, typer.Option(help="Only these models: lem,lstm.")] = "",
+    models: Annotated[str | None, typer.Option(help="Only these models: lem,lstm.")] = None,
     family: PoolFamilyOption = None,
     trust: TrustOption = None,
     format: FormatOption = Format.table,
@@ -184,10 +174,11 @@ def show_budget(
 
     Example: longwave budget fitzhugh_nagumo
     """
+    only_models = model_keys(models)
     with Store(store_url(store), create=False) as open_store:
         check_task_names(open_store, tasks or [])
         families, tasks = _of_family(open_store, family, tasks or [])
-        rows = read_board(open_store, pool=Pool(model_keys(models), families=families, trust=trust or ()))
+        rows = read_board(open_store, pool=Pool(only_models, families=families, trust=trust or ()))
         curves = search_curves(open_store, [row for row in rows if not tasks or row.task in tasks])
     print_budgets(curves, format)
 

@@ -21,7 +21,6 @@ from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import Terminal, show_waiting
 
 if TYPE_CHECKING:
-    from longwave.platform.downloads.fetch import OnProgress
     from longwave.tasks.base.spec import TaskSpec
 
 

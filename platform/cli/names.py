@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from longwave.platform.errors import ConfigError
 from longwave.platform.names import find_spelling, list_names
 
 TASKS, MODELS = "longwave.tasks", "longwave.models"
@@ -26,10 +27,26 @@ def model_key(names: str | Sequence[str] | None) -> str | list[str] | None:
     return _list_keys(names, MODELS)
 
 
-def model_keys(listed: str) -> tuple[str, ...]:
-    """Return the keys of models in a comma-separated list."""
+def split_list(option: str, text: str | None) -> list[str]:
+    """Return the names that an option lists with commas between; none if it is not given.
+
+    Raises:
+        ConfigError: It is given and lists none.
+    """
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if text is not None and not names:
+        raise ConfigError(f"{option} lists one name or more, got {text!r}. Name one, or leave out {option}.")
+    return names
+
+
+def model_keys(listed: str | None) -> tuple[str, ...]:
+    """Return the keys of the models that ``--models`` lists.
+
+    Raises:
+        ConfigError: It is given and lists none.
+    """
     keys = list_names(MODELS)
-    return tuple(find_spelling(name.strip(), keys) for name in listed.split(",") if name.strip())
+    return tuple(find_spelling(name, keys) for name in split_list("--models", listed))
 
 
 def a_task(incomplete: str) -> list[str]:

@@ -68,6 +68,8 @@ def reproduce_row(
     """
     if patch and (keep or keep_weights or seed is not None):
         raise ConfigError("--patch trains nothing: leave out --seed, --keep and --keep-weights.")
+    if patch and format is not ListFormat.table:
+        raise ConfigError(f"--patch prints a patch: leave out --format {format}.")
     with open_store_of(row, store=store) as open_store:
         if patch:
             stored = open_store.patches(values(environments(open_store.rows(row, task)), "diff")).values()

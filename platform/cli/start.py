@@ -13,6 +13,7 @@ import typer
 
 from longwave.platform.boards.texts import listed
 from longwave.platform.cli.app import StoreOption
+from longwave.platform.cli.names import split_list
 from longwave.platform.cli.own import print_added
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home, store_option, store_url
@@ -55,7 +56,9 @@ def start_task(
         int | None, typer.Option(min=1, help="Steps between the starts of two windows. Default: a quarter of a window.")
     ] = None,
     group: Annotated[str | None, typer.Option(help="Column of groups that must not be spread over splits.")] = None,
-    channels: Annotated[str, typer.Option(help="Input columns: x,y. Default: all other numeric columns.")] = "",
+    channels: Annotated[
+        str | None, typer.Option(help="Input columns: x,y. Default: all other numeric columns.")
+    ] = None,
     models: Annotated[str, typer.Option(help="Models of the sweep.")] = MODELS,
     trials: Annotated[int, typer.Option(min=1, help="Search trials a model.")] = 8,
     seeds: Annotated[int, typer.Option(min=1, help="Retrainings of each winner.")] = 5,
@@ -68,13 +71,14 @@ def start_task(
     Example: longwave start mydata.csv --target label --task classification
     """
     card, sweep = choose_files(file)
+    input_columns, model_names = split_list("--channels", channels), split_list("--models", models)
     words = {"layout": layout, "series": series, "time": time, "task": task, "target": target, "group": group}
     named = words | {"inputs": inputs, "horizon": horizon, "window": window, "stride": stride}
     with show_waiting(f"Reading {file}"):
         draft = read_draft(file)
     answers = {name: str(value) for name, value in named.items() if value is not None}
-    content = _ask_content(file, draft, answers, _split_list(channels))
-    settings = {"models": _split_list(models), "trials": trials, "rule": 2, "retrain": seeds}
+    content = _ask_content(file, draft, answers, input_columns)
+    settings = {"models": model_names, "trials": trials, "rule": 2, "retrain": seeds}
     with show_waiting(f"Checking {file}"):
         added = add_files(card, to_toml(content), sweep, sweep_text(card.stem, settings, sweep))
     print_added(added)
@@ -118,10 +122,6 @@ def _split_columns(names: Sequence[str], content: Mapping[str, Any]) -> tuple[li
     if content.get("layout") == "wide":
         inputs = [name for name in left if any(fnmatchcase(name, pattern) for pattern in content["channels"])]
     return inputs, [name for name in left if name not in inputs]
-
-
-def _split_list(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _ask_content(file: Path, draft: Draft, arguments: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:

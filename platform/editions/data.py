@@ -73,8 +73,12 @@ CONTEXT: Mapping[str, Any] = {
 """The JSON-LD context of Croissant 1.0."""
 
 
-def check_names(licence: str, hub: str) -> None:
-    """Raise ConfigError if SPDX has no such licence, or ``hub`` is not a dataset on the Hub."""
+def check_names(title: str, licence: str, hub: str) -> None:
+    """Raise ConfigError if the title has no letter or digit, SPDX has no such licence, or ``hub`` is not a dataset on
+    the Hub.
+    """
+    if not any(map(str.isalnum, title)):
+        raise ConfigError(f"--title needs a letter or a digit, got {title!r}. One is: --title 'Boards of 2026'")
     if licence:
         licence_url(licence)
     if hub and not re.fullmatch(r"[\w.-]+/[\w.-]+", hub):

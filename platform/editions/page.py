@@ -12,6 +12,7 @@ from longwave.platform.boards import columns
 from longwave.platform.boards.answer import answer, over_all, saturated_tasks
 from longwave.platform.boards.diff import OF_PROTOCOL, values
 from longwave.platform.boards.entry import OF_BOARD
+from longwave.platform.boards.landmarks import BASELINES, EQUAL_WITHIN
 from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.printed import quote_number, write_evidence
@@ -29,19 +30,15 @@ from longwave.platform.render.harmless import LATEX, all_visible, escape_invisib
 from longwave.platform.render.overview import OVERALL
 from longwave.platform.statistics.verdict import ENOUGH
 
-BASELINES = ("lstm", "gru")
-"""Models that the page always shows."""
 HEAT = 1100
 """Width of a heat map in pixels, which a narrow page scales."""
-ALIKE = 1.25
-"""Factor within which model sizes, and search budgets, count as equal."""
 SITE = Path(__file__).with_name("site")
 SCRIPTS = ("columns", "state", "tables", "row", "share", "page")
 """The page's scripts, which are concatenated."""
 SAME = {
     "enough": ENOUGH,
     "baselines": BASELINES,
-    "alike": ALIKE,
+    "alike": EQUAL_WITHIN,
     "latex": LATEX,
     "colours": {**FAMILIES, "": NEUTRAL},
     "ranked": RANKED,

@@ -53,11 +53,11 @@ def publish(
         note: A sentence above the boards of its page.
 
     Raises:
-        ConfigError: The folder is not empty, no board has a row, ``previous`` is not an intact edition, or licence or
-            hub is not a valid name.
+        ConfigError: The folder is not empty, no board has a row, ``previous`` is not an intact edition, or title,
+            licence or hub is not a valid name.
     """
     _check_free(folder)
-    check_names(licence, hub)
+    check_names(title, licence, hub)
     previous_edition = read(previous) if previous else None
     trust = resolve_trust(trust, store.bundles())
     rows = read_board(store, pool=Pool(trust=trust))

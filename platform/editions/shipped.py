@@ -25,9 +25,9 @@ def ship(edition: Edition, file: Path = FILE) -> None:
         temporary.write_bytes(lzma.compress(text.encode(), preset=9))
 
 
-def read_shipped(file: Path = FILE) -> Edition:
+def read_shipped() -> Edition:
     """Return the edition that ships."""
-    return load(json.loads(lzma.decompress(file.read_bytes())), str(file))
+    return load(json.loads(lzma.decompress(FILE.read_bytes())), str(FILE))
 
 
 def names_row(edition: Edition, name: str) -> bool:

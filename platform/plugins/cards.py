@@ -51,11 +51,13 @@ def add(path: Path) -> AddedCard:
         DataError: The card or its data break a rule; nothing has changed.
     """
     from longwave.tasks.cards.checked import read_card
+    from longwave.tasks.cards.draft import split_ending
     from longwave.tasks.cards.task import load_with_remarks
 
     if path.suffix != ".toml":
+        file = path if path.is_file() and split_ending(path.name)[1] else "DATA.csv"
         raise ConfigError(
-            f"{path} is not a data card, whose name must end in .toml. Write one with: longwave start {path}"
+            f"{path} is not a data card, whose name must end in .toml. Write one with: longwave start {file}"
         )
     plugin = _with_absolute_files(read_card(path), read_plugin(path))
     by_binding([*(other for other in registered() if Path(other.origin).name != path.name), plugin])

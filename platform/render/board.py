@@ -10,6 +10,7 @@ from typing import Any
 
 from longwave.platform.boards import columns
 from longwave.platform.boards.answer import answer
+from longwave.platform.boards.columns import Column
 from longwave.platform.boards.numbers import column_power, power_text
 from longwave.platform.boards.overview import state
 from longwave.platform.boards.printed import quote_number, write_verdict
@@ -39,12 +40,12 @@ class BoardOptions:
         notes: For each row its departures, the evidence for its verdicts and why it is superseded; and what the board's
             seeds can resolve.
         all: Superseded rows too.
-        columns: Keys of the columns; by default those that fit.
+        columns: The columns; by default those that fit.
     """
 
     notes: bool = False
     all: bool = False
-    columns: Sequence[str] = ()
+    columns: Sequence[Column] = ()
 
 
 def print_boards(rows: Sequence[Row], pool: Pool, format: Format, options: BoardOptions = BoardOptions()) -> None:
@@ -83,9 +84,7 @@ def board_table(
     """
     shown = list(rows) if options.all else _leave_out(rows)
     power = column_power(shown)
-    table_columns = (
-        columns.named_columns(options.columns or PASTED) if options.columns or pasted else _shown_columns(shown)
-    )
+    table_columns = options.columns or (columns.named_columns(PASTED) if pasted else _shown_columns(shown))
     keys = [column.key for column in table_columns]
     writers: dict[str, Callable[[Row], str]] = {
         "median": partial(marked_median, power=power),
@@ -123,7 +122,7 @@ def _leave_out(rows: Sequence[Row]) -> list[Row]:
     return [row for row in current if not row.trivial or row is best]
 
 
-def _shown_columns(rows: Sequence[Row]) -> list[columns.Column]:
+def _shown_columns(rows: Sequence[Row]) -> list[Column]:
     """Return the terminal's columns of a board, without those that are equal for all rows, which a note states."""
     shared = _shared_texts(rows)
     return [column for column in columns.standing("terminal", rows) if column.heading not in shared]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from longwave.platform.boards.answer import answer, over_all, saturated_tasks
+from longwave.platform.boards.answer import NO_ROW, answer, over_all, saturated_tasks
 from longwave.platform.boards.numbers import column_power, power_text
 from longwave.platform.boards.overview import ModelLine, Overview, overviews
 from longwave.platform.boards.row import Row, group_by_board
@@ -55,6 +55,9 @@ def print_overviews(
         saturated: Whether models by boards include saturated tasks, which are otherwise only named.
         numbers: Whether a table shows medians with their intervals instead of ranks.
     """
+    if format is Format.table and not any(row.kind == "reproduced" for row in rows):
+        print_line(" ".join(filter(None, (NO_ROW, str(pool)))))
+        return
     parts = overviews(rows)
     if numbers or format is not Format.table:
         last, pasted = len(parts) - 1, format in PASTED_FORMATS
@@ -62,9 +65,6 @@ def print_overviews(
         if format is Format.table:
             tables = [*chain(*(split_table(table, table_width(), AHEAD) for table in tables))]
         print_tables(tables, format)
-        return
-    if not rows:
-        print_line(" ".join(filter(None, ("No row has results.", str(pool)))))
         return
     board_numbers = {board: k for k, board in enumerate(chain(*(part.tasks for part in parts)), 1)}
     print_line(f"{count_words([word for part in parts for word in part.separations])}\n")

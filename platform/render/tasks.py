@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 def print_tasks(specs: Sequence[TaskSpec], format: Format) -> None:
     """Print tasks, one per line."""
     lines = [
-        (s.name, s.family, s.id, s.length, _metric_text(s), _chance_text(s), _where_text(s), s.summary) for s in specs
+        (s.name, s.family, s.id, s.length, _metric_name(s.metric), _chance_text(s), _where_text(s), s.summary)
+        for s in specs
     ]
     records = [] if format is Format.table else [_task_record(spec) for spec in specs]
     columns = ("name", "family", "id", "steps", "metric", "chance", "data", "tests")
@@ -124,7 +125,7 @@ def shape_facts(spec: TaskSpec) -> dict[str, str]:
 
 def _task_facts(spec: TaskSpec) -> dict[str, str]:
     facts = {
-        "metric": f"{_metric_text(spec)}: {spec.metric.definition}",
+        "metric": f"{_metric_name(spec.metric)}: {spec.metric.definition}",
         "chance": _chance_text(spec),
         **shape_facts(spec),
         "source": spec.source,
@@ -171,10 +172,6 @@ def _task_record(spec: TaskSpec) -> dict[str, Any]:
         "trivial": list(spec.baselines),
         "missing": spec.files.missing() if spec.files else [],
     }
-
-
-def _metric_text(spec: TaskSpec) -> str:
-    return _metric_name(spec.metric)
 
 
 def _metric_name(metric: Metric) -> str:

@@ -71,12 +71,16 @@ def show_waiting(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda message: status.update(Text(f"{message} …"))
 
 
-class _Page(io.StringIO):
-    """Captured output for a pager, formatted as for the terminal."""
+class CapturedOutput(io.StringIO):
+    """Captured output; tables fit the terminal on which it will be shown, if ``terminal`` says that there is one."""
+
+    def __init__(self, terminal: bool = True) -> None:
+        super().__init__()
+        self.terminal = terminal
 
     def isatty(self) -> bool:
-        """Return True, so that output is formatted for a terminal."""
-        return True
+        """Return whether it will be shown on a terminal."""
+        return self.terminal
 
 
 @contextmanager
@@ -85,7 +89,7 @@ def paging() -> Iterator[None]:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         yield
         return
-    with redirect_stdout(_Page()) as page:
+    with redirect_stdout(CapturedOutput()) as page:
         yield
     text = page.getvalue()
     if text.count("\n") < Terminal().height:

@@ -43,9 +43,9 @@ def advice(models: int, seeds: int) -> str:
 
 
 @lru_cache(256)
-def enough_seeds(models: int, effect: float = CLEAR) -> int:
-    """Return the smallest number of seeds per model that detects ``effect``, above 0, with ``POWER``."""
-    return next(n for n in count(2) if power(models, n, effect) >= POWER)
+def enough_seeds(models: int) -> int:
+    """Return the smallest number of seeds per model that detects ``CLEAR`` with ``POWER``."""
+    return next(n for n in count(2) if power(models, n, CLEAR) >= POWER)
 
 
 @lru_cache(256)

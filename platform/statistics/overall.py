@@ -115,7 +115,7 @@ class OverallScores:
     tops: Mapping[str, float]
 
 
-def overall_scores(tasks: Sequence[TaskScores], level: float = 0.95) -> OverallScores:
+def overall_scores(tasks: Sequence[TaskScores]) -> OverallScores:
     """Return each model's ``overall_score`` over the tasks that measure a gain, and which tasks do not.
 
     Raises:
@@ -129,7 +129,7 @@ def overall_scores(tasks: Sequence[TaskScores], level: float = 0.95) -> OverallS
     counting = [task for task in tasks if task.name not in left_out]
     # One generator per row, so that its interval does not depend on other rows.
     gains = zip(*([task.gains(seeds) for seeds in task.rows] for task in counting), strict=True)
-    scores = [overall_score(row, np.random.default_rng(0), level) for row in gains]
+    scores = [overall_score(row, np.random.default_rng(0)) for row in gains]
     tops = {task.name: task.top for task in counting if task.scale.perfect is None}
     return OverallScores(scores, [task.name for task in counting], left_out, tops)
 

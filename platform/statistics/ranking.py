@@ -80,13 +80,13 @@ def order(rows: Sequence[Sequence[Score]], scale: Scale) -> list[int]:
     return sorted(range(len(rows)), key=keys.__getitem__)
 
 
-def chain_length(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> int:
+def chain_length(rows: Sequence[Sequence[Score]], scale: Scale) -> int:
     """Return the largest number of rows, in ``order``, of which each is significantly better than the next (``apart``).
 
     Raises:
         ValueError: As ``apart`` and ``order``.
     """
-    decisions, lengths = apart(rows, scale, alpha), list[int]()
+    decisions, lengths = apart(rows, scale), list[int]()
     for k in (ordered := order(rows, scale)):
         before = zip(ordered, lengths, strict=False)
         lengths.append(1 + max((length for i, length in before if decisions[i, k] > 0), default=0))
@@ -163,7 +163,7 @@ def lucky(tests: PairTests, alpha: float = 0.05) -> NDArray[bool_]:
     return np.asarray(steady_by_luck(tests.parted, tests.fewest) > alpha)
 
 
-def hidden_by_luck(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> tuple[int, int]:
+def hidden_by_luck(rows: Sequence[Sequence[Score]], scale: Scale) -> tuple[int, int]:
     """Return how many pairs would differ significantly but for ``lucky``, and how many seeds would suffice.
 
     Raises:
@@ -174,8 +174,8 @@ def hidden_by_luck(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float =
         return 0, 0
     table = errors(tested, scale)
     tests = pair_tests(table, scale)
-    hidden = guarded(tests, table, check_level(alpha)) & lucky(tests, alpha)
-    return int(hidden.sum()), max((enough_seeds_for(k, alpha) for k in tests.parted[hidden].tolist()), default=0)
+    hidden = guarded(tests, table) & lucky(tests)
+    return int(hidden.sum()), max((enough_seeds_for(k) for k in tests.parted[hidden].tolist()), default=0)
 
 
 def holm(p: Sequence[float] | NDArray[float64]) -> NDArray[float64]:

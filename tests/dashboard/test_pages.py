@@ -23,9 +23,11 @@ from streamlit.testing.v1 import AppTest
 from longwave.dashboard import cached_reads, page_frame
 from longwave.platform.boards import columns
 from longwave.platform.boards.answer import over_all
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import SHORT
 from longwave.platform.figures.palette import FAMILIES
+from longwave.platform.records.group import Tally
 from longwave.platform.records.stored import SweepCost
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases
@@ -392,6 +394,19 @@ def test_costs_are_those_of_the_runs(url: str, visit: Visit) -> None:
     assert spent.loc["LEM", "time to train"] == "6.0 s" and spent.loc["coRNN", "time to find"] == "2.5 min"
     hours = [v for v in marks(page) if v.get("name") == "coRNN"]
     assert {v["phase"]: v["amount"] * 3600 for v in hours} == {"search": 150.0, "retrain": pytest.approx(2.0)}
+
+
+@pytest.mark.integration
+def test_a_search_that_another_one_continued_costs_once(
+    url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = retrained("lem", [2.0, 2.1], params={"lr": 0.5}, search=Tally(48, 0, 5400.0))
+    first = retrained("lem", [1.0, 1.1], succeeded_by=[chosen.row], search=Tally(32, 0, 3600.0))
+    monkeypatch.setattr(cached_reads, "read_board_rows", lambda *_: rows([first, chosen], []))
+    page = visit(url, "cost")
+    assert "of which the searches took 90.0 min." in notes(page)
+    hours = {v["phase"]: v["amount"] for v in marks(page) if v.get("name") == "LEM"}
+    assert hours == {"search": 1.5, "retrain": pytest.approx(8 / 3600)}
 
 
 @pytest.mark.integration

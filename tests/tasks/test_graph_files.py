@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +42,7 @@ from longwave.tasks.base.spec import TaskSpec
 from longwave.tasks.formats import geometric, planetoid
 from longwave.tasks.formats.pickles import array_types, unpickle
 from longwave.tasks.trivial.graphs import CountRidge, FeatureRidge, LabelPropagation
+from longwave.tasks.trivial.nodes import NodeRidge
 
 WEB = {"texas": texas, "wisconsin": wisconsin, "cornell": cornell, "film": film}
 WEB |= {"squirrel": squirrel, "chameleon": chameleon}
@@ -287,8 +287,11 @@ def test_a_pickle_with_another_byte_or_cut_anywhere_is_read_or_refused(tmp_path:
     where = data.draw(st.integers(0, len(whole) - 1))
     other = bytes([data.draw(st.integers(0, 255))]) + whole[where + 1 :]
     path.write_bytes(whole[:where] + data.draw(st.sampled_from([b"", other])))
-    with suppress(DataError):
-        assert unpickle(path, array_types()) is not Ellipsis
+    rule = "it must be a complete pickle that contains only numbers"
+    try:
+        unpickle(path, array_types())
+    except DataError as error:
+        assert re.fullmatch(rf"{re.escape(str(path))}: {rule}, got: [^\n]+\.", str(error))
 
 
 def test_a_pickle_within_a_tensor_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,20 +356,33 @@ def test_pytorch_geometric_is_imported_where_it_is_used() -> None:
 
 
 def test_labels_spread_as_the_formula_says() -> None:
-    random = np.random.RandomState(0)
+    random = np.random.RandomState(37)
     edges, classes = random.randint(0, 20, (2, 40)), torch.from_numpy(random.randint(0, 3, 20))
     part = torch.arange(20)
-    data = one_graph(torch.zeros(20, 1), torch.from_numpy(edges), classes, part < 6, part == 6, part > 6)
+    valid = (part >= 6) & (part < 14)
+    data = one_graph(torch.zeros(20, 1), torch.from_numpy(edges), classes, part < 6, valid, part >= 14)
     a = np.zeros((20, 20))
     a[edges[0], edges[1]] = a[edges[1], edges[0]] = 1
     d = 1 / np.sqrt(np.maximum(a.sum(1), 1))
     known = np.eye(3)[classes.numpy()] * (np.arange(20) < 6)[:, None]
+    spread, hits = dict.fromkeys((0.5, 0.9, 0.99), known), {}
+    for share in spread:
+        for _ in range(50):
+            spread[share] = share * (d[:, None] * a * d) @ spread[share] + (1 - share) * known
+        hits[share] = int((spread[share].argmax(1) == classes.numpy())[valid].sum())
+    assert hits == {0.5: 4, 0.9: 5, 0.99: 3}
     fitted = LabelPropagation(3).fit(data)
-    share = float(fitted.chosen.split()[1])
-    reached = known
-    for _ in range(50):
-        reached = share * (d[:, None] * a * d) @ reached + (1 - share) * known
-    np.testing.assert_allclose(fitted.outputs(data.test)[0].numpy(), reached, atol=1e-12)
+    assert fitted.chosen == "share 0.9"
+    np.testing.assert_allclose(fitted.outputs(data.test)[0].numpy(), spread[0.9], atol=1e-12)
+
+
+def test_of_penalties_with_equally_many_hits_the_largest_is_taken() -> None:
+    part, side = torch.arange(30), torch.arange(30) % 2
+    edges = torch.zeros(2, 0, dtype=torch.int64)
+    data = one_graph(2.0 * side[:, None] - 1, edges, side, part < 10, (part >= 10) & (part < 20), part >= 20)
+    fitted = NodeRidge(2, 0).fit(data)
+    assert torch.equal(fitted.outputs(data.test)[0].argmax(-1), side), "no penalty changes a sign"
+    assert fitted.chosen == "ridge 1000"
 
 
 @pytest.mark.usefixtures("any_count")

@@ -36,7 +36,7 @@ from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.pairs import ranked
 from longwave.platform.boards.printed import quote_number, write_ratio
 from longwave.platform.boards.printed_share import verdict_share
-from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, distinct_boards
+from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, distinct_boards, sum_search_seconds
 from longwave.platform.boards.separation import separation
 from longwave.platform.boards.texts import DASH, duration, median, plain, result, searched
 from longwave.platform.editions.edition import Edition
@@ -116,12 +116,9 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
     boards = [_board(*named_rows) for named_rows in zip(distinct_boards([g[0] for g in groups]), groups, strict=True)]
     trained = [row for row in rows if row.kind == "reproduced"]
     seeds, hours = sum(row.seed_count for row in trained), sum(row.train_seconds for row in trained) / 3600
-    reasons = {row.superseded for row in trained}
     went_on = {WENT_ON.format(row.key[:SHORT]) for row in trained}
     superseded = [row for row in trained if row.superseded in went_on]
-    within = [*superseded, *(row for row in trained if REJECTED.format(row.key[:SHORT]) in reasons)]
-    # a longer search contains the first
-    searching = sum(row.find_seconds for row in trained if row not in within) / 3600
+    searching = sum_search_seconds(trained) / 3600
     command, share = EditionFolders.of_edition(number).command, verdict_share(rows)
     head = (
         f"Edition `{edition}`: {len(trained)} row{'s' * (len(trained) != 1)} on "

@@ -91,7 +91,7 @@ class Runner:
 
     def _first_failure(self, mutant: Mutant) -> tuple[str, str]:
         tests = self.tests[mutant.folder]
-        generate = mutant.folder == "tasks"  # or data generated before the change would be used
+        generate = mutant.file.startswith("tasks/")  # or data generated before the change would be used
         for tier in TIERS:
             files = tests.nearest(mutant.file, mutant.first) if tier.nearest else tests.others(mutant.file)
             while files and (test := self.copy.first_failure(self._words(files, tier), tier.longest, generate)):

@@ -43,12 +43,19 @@ def test_mutants_are_drawn_one_a_module_in_turn_and_always_the_same(root: Path) 
     chosen = draw_mutants("tasks", 4)
     assert chosen == draw_mutants("tasks", 4) and len({m.id for m in chosen}) == 4
     assert {m.file for m in chosen[:2]} == {"tasks/adding.py", "tasks/base/cache.py"}
-    assert {m.file for m in chosen} == {"tasks/adding.py", "tasks/base/cache.py"}, "cards are left out"
+    assert {m.file for m in chosen} == {"tasks/adding.py", "tasks/base/cache.py"}, "cards are a folder of their own"
+    assert {m.file for m in draw_mutants("tasks/cards")} == {"tasks/cards/card.py"}
     assert [m.file for m in draw_mutants("tasks", 99)].count("tasks/adding.py") == 1, (
         "types of annotations are not broken"
     )
     for mutant in chosen:
         assert mutant.before in TREE[mutant.file] and mutant.after in mutant.text and mutant.text != TREE[mutant.file]
+
+
+def test_of_several_exceptions_those_with_a_dotted_name_are_not_broken(root: Path) -> None:
+    (root / "tasks/reading.py").write_text("try:\n    pass\nexcept (csv.Error, OSError):\n    pass\n")
+    after = [m.after for m in draw_mutants("tasks", 99) if "CosmicRay" in m.after]
+    assert after == ["except (csv.Error, CosmicRayTestingException):"]
 
 
 def test_a_mutant_of_a_file_that_changed_is_another(root: Path) -> None:
@@ -148,13 +155,14 @@ Answers = dict[tuple[bool, bool], str]
 def test_a_test_notices_a_mutant_if_it_fails_because_of_it_and_not_by_chance(
     marks: str, answers: Answers, noticed: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [mutant] = draw_mutants("tasks", 1)
+    [mutant] = draw_mutants("tasks/cards", 1)
     path = root / mutant.file
 
     class Stub:
         folder = root
 
         def first_failure(self, words: list[str], longest: int, generate: bool = False) -> str:
+            assert generate or path.read_text() != mutant.text, "data from before the change would be used"
             there, alone = path.read_text() == mutant.text, words == ["a::b"]
             runs = alone or (marks in words and "--deselect=a::b" not in words)
             return answers.get((there, alone), "") if runs else ""

@@ -20,7 +20,7 @@ from scipy import stats as scipy_stats
 
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.board import check_pool, rows
-from longwave.platform.boards.columns import of
+from longwave.platform.boards.columns import named_columns, of
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import searched, seeds, shown
 from longwave.platform.errors import ConfigError
@@ -289,14 +289,14 @@ def test_the_columns_that_are_asked_for_stand_in_their_order_and_others_are_refu
     two_rows: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for format in (Format.markdown, Format.table):
-        options = render_board.BoardOptions(columns=("parameters", "title"))
+        options = render_board.BoardOptions(columns=named_columns(("parameters", "title")))
         render_board.print_boards(two_rows, EVERYBODY, format, options)
         head = next(line for line in capsys.readouterr().out.splitlines() if "parameters" in line)
         assert head.strip("| ").replace("|", "").split() == ["parameters", "model"]
     with pytest.raises(ConfigError, match="^No column 'titel'. Did you mean title"):
-        render_board.board_table(two_rows, options=render_board.BoardOptions(columns=("titel",)))
+        named_columns(("titel",))
     with pytest.raises(ConfigError, match="^No column 'zzzz'. Known: place, rank_low, .*, rank_high.$") as refused:
-        render_board.board_table(two_rows, options=render_board.BoardOptions(columns=("zzzz",)))
+        named_columns(("zzzz",))
     assert str(refused.value).count("Known") == 1
 
 

@@ -109,7 +109,7 @@ def test_one_line_adds_a_statistic_to_every_view(
         render_board.print_boards(board, EVERYBODY, format)
         return capsys.readouterr().out
 
-    asked = render_board.BoardOptions(columns=("title", "total"))
+    asked = render_board.BoardOptions(columns=columns.named_columns(("title", "total")))
     for format, text in ((Format.markdown, "| total |"), (Format.latex, r"& total \\")):
         render_board.print_boards(board, EVERYBODY, format, asked)
         assert text in (out := capsys.readouterr().out) and out.count("5.75") == 1

@@ -15,7 +15,7 @@ from boards import printed, retrained
 from hypothesis import given
 from hypothesis import strategies as some
 
-from longwave.platform.boards.answer import over_all
+from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import ModelLine, best_on_validation, overview, overviews, sharing, state
 from longwave.platform.boards.row import Row
@@ -202,15 +202,31 @@ def test_a_task_whose_seeds_scatter_more_than_it_gains_is_named_and_in_no_score(
     assert f"Overall scores leave out v ({actual.left_out['v']})." in over_all(actual)
 
 
+def test_an_overview_and_a_board_without_a_retrained_row_say_so_and_what_was_filtered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pool = Pool(min_seeds=99)
+    left = rows([on("u", "lem", LEM)], [printed("lem", 99.0, task="u")], pool)
+    assert {row.kind for row in left} == {"trivial", "published"}
+    why = "No retrained row is shown here."
+    for numbers in (False, True):
+        print_overviews(left, pool, Format.table, numbers=numbers)
+        expected = f"{why} Ranked among rows with at least 99 retrainings alone.\n"
+        assert capsys.readouterr().out == expected
+    assert answer(left).sentence == why
+    few = answer(rows([on("u", "lem", [2.0])], [])).sentence
+    assert few == "No row is ranked here yet: a rank takes two seeds."
+
+
 def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]) -> None:
     actual = overview([])
     assert (actual.tasks, actual.lines) == ([], [])
     print_overviews([], EVERYBODY, Format.markdown)
     assert "| model | mean rank |" in capsys.readouterr().out
     print_overviews([], EVERYBODY, Format.table)
-    assert capsys.readouterr().out == "No row has results.\n"
+    assert capsys.readouterr().out == "No retrained row is shown here.\n"
     print_overviews([], Pool(("lem", "gru", "lem")), Format.table)
-    assert capsys.readouterr().out == "No row has results. Ranked among models lem, gru alone.\n"
+    assert capsys.readouterr().out == "No retrained row is shown here. Ranked among models lem, gru alone.\n"
 
 
 def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(

@@ -57,6 +57,12 @@ def test_landmarks_are_the_best_the_baselines_the_best_printed_number_and_the_be
     assert landmarks([]) == []
 
 
+@pytest.mark.parametrize("model", ["lem", "z"])
+def test_the_best_printed_number_has_its_printed_size_whether_or_not_its_model_was_trained(model: str) -> None:
+    board = rows([retrained("lem", [1.0, 1.1])], [printed(model, 0.6, params=1233), printed("y", 0.7, params=5)])
+    assert [line.parameters for line in landmarks(board) if line.what == "best published"] == ["1,233"]
+
+
 def test_provisional_rows_lead_but_never_shine() -> None:
     others = [retrained(model, [50.0, 51.0, 52.0, 53.0, 54.0]) for model in "cdef"]
     few, many, *_ = rows([retrained("a", GOOD[:3]), retrained("b", GOOD[:5]), *others], [])

@@ -99,7 +99,7 @@ def test_a_board_says_first_whether_it_separates_and_a_saturated_one_says_so_onc
     lost = answer(board(a=WORSE, b=[0.7] * 5)).sentence
     assert lost.startswith("No model beats") and "Best median of 2 ranked rows: A" in lost
     assert "loses to" not in lost
-    assert answer([]).sentence == "No row is ranked here yet: a rank takes two seeds."
+    assert answer([]).sentence == "No retrained row is shown here."
 
 
 def test_where_others_beat_the_predictor_and_the_best_median_does_not_it_says_why() -> None:

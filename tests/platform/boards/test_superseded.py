@@ -16,9 +16,9 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.budget import budgets
 from longwave.platform.boards.compare import compare, resolve
 from longwave.platform.boards.overview import overview
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import Row, sum_search_seconds
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.group import EVERYBODY, Group, Pool, RunSummary
+from longwave.platform.records.group import EVERYBODY, Group, Pool, RunSummary, Tally
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 
@@ -39,6 +39,19 @@ def test_an_old_row_stands_last_with_its_numbers_and_without_a_rank(mixed: list[
     assert (old.model, old.superseded, old.n, old.state) == ("a", WHY, 3, "ok")
     assert old.mean == pytest.approx(0.11)
     assert (old.rank_low, old.rank_high, old.ties, old.leads, old.current) == (None, None, "", False, False)
+
+
+def test_of_a_row_and_its_replacement_only_the_longer_search_is_counted() -> None:
+    of_seconds = {seconds: Tally(trials, 0, seconds) for trials, seconds in ((32, 5.0), (48, 8.0), (9, 100.0))}
+    continued = retrained("a", HIGH, params={"lr": 0.5}, search=of_seconds[8.0])
+    first = retrained("a", LOW, succeeded_by=[continued.row], search=of_seconds[5.0])
+    kept = retrained("b", LOW, search=of_seconds[5.0])
+    rejected = retrained("b", HIGH, params={"lr": 0.5}, rejected_for=[kept.row], search=of_seconds[8.0])
+    older = retrained("b", LOW, superseded=WHY, model_version="0", search=of_seconds[100.0])
+    board = rows([first, continued, kept, rejected, older], [])
+    assert sum_search_seconds(board) == 8.0 + 8.0 + 100.0, "an older version was searched on its own"
+    alone = [row for row in board if row.key == first.row]
+    assert sum_search_seconds(alone) == 5.0, "its replacement is not among the rows"
 
 
 def test_the_others_are_ranked_as_if_it_were_not_there(mixed: list[Row]) -> None:

@@ -354,7 +354,7 @@ PLACES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a CSV for a card": (
         lambda folder: None,
         "data.csv",
-        "is not a data card, whose name must end in .toml. Write one with: ",
+        "is not a data card, whose name must end in .toml. Write one with: longwave start ",
     ),
     "a folder for a card": (lambda folder: (folder / "x.toml").mkdir(), "x.toml", "Cannot read the data card "),
     "a name that is none": (

@@ -153,6 +153,8 @@ def test_without_a_dataset_there_are_no_scores_and_without_a_licence_none_is_sai
     assert not (tmp_path / "one/eval_results").exists() and find_results(tmp_path / "one") == []
     assert "license" not in json.loads((tmp_path / "one/croissant.json").read_text())
     for option, value, message in (
+        ("--title", "", "--title needs a letter or a digit, got ''. One is: --title 'Boards of 2026'"),
+        ("--title", "_!", "--title needs a letter or a digit, got '_!'."),
         ("--hub", "boards", "A dataset on the Hugging Face Hub is USER/NAME, got 'boards'. One is: --hub ada/boards"),
         ("--licence", "MYOWN-1.0", "--licence takes one licence of https://spdx.org/licenses, such as CC-BY-4.0, got"),
     ):

@@ -170,8 +170,11 @@ def test_the_page_holds_its_data_and_asks_nobody_for_more(filled: Store, tmp_pat
     made = publish(tmp_path / "one", filled, "A < {{data}} & </title>", "c")
     text = (tmp_path / "one/index.html").read_text(encoding="utf-8")
     assert "<title>A &lt; {{data}} &amp; &lt;/title&gt;</title>" in text
+    before, _, after = text.partition('id="data">')
+    code = before + after.partition("</script>")[2]
+    assert 'JSON.parse(document.getElementById("data").textContent)' in code
     for word in ("http://", "https://", "fetch(", "XMLHttpRequest", "\nimport ", "import(", "src="):
-        assert word not in text.split('id="data">')[0] + text.split('id="data">')[1].split("</script>", 1)[1], word
+        assert word not in code, word
     assert text.count("<link") == 1 and '<link rel="icon" href="data:,">' in text, "no browser asks for an icon"
     data = page_data(tmp_path / "one")
     assert data["id"] == made.id

@@ -182,6 +182,7 @@ def test_hostile_names_are_data_and_never_markup() -> None:
     for figure in drawn:
         root = ET.fromstring(figure.svg())
         assert not [tag for tag in root.iter() if tag.tag.endswith("script")]
+        assert "<script>alert(1)</script> & =1+1" in "".join(root.itertext())
 
 
 def test_a_picture_takes_the_colour_of_the_page_and_says_what_it_shows() -> None:
@@ -277,3 +278,4 @@ def test_a_forest_on_a_log_axis_shows_a_row_one_of_whose_seeds_has_no_error() ->
         rows([retrained("a", [0.0, 0.1, 0.2, 0.3, 0.4]), retrained("b", [1.0, 2.0, 3.0])], []), ["A", "B"], log=True
     )
     assert "NaN" not in made.svg(600)
+    assert [(m["name"], m["value"]) for m in marks(made, "median")] == [("A", 0.2), ("B", 2.0)]

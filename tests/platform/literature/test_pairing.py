@@ -220,10 +220,11 @@ def test_tau_grus_own_forms_stand_beside_the_full_form_and_other_delays_are_told
 
 
 def test_fitzhugh_nagumo_by_the_full_recipe_is_the_papers_protocol() -> None:
-    for model, printed in (("lem", "0.2 × 10⁻²"), ("lstm", "1.2 × 10⁻²")):
+    # 0.2e-2 is anything from 0.0015 to 0.0025, and 0.0023 is 1.53 to 0.92 times that; all seeds are far below 1.15e-2.
+    for model, printed, word in (("lem", "0.2 × 10⁻²", "undecided"), ("lstm", "1.2 × 10⁻²", "better")):
         [actual] = judged("fitzhugh_nagumo", "", model, [0.0021, 0.0022, 0.0023, 0.0024, 0.0025])
         assert (actual["printed"], actual["departures"], actual["kind"]) == (printed, [], "unlabelled")
-        assert actual["verdict"] in ("reproduced", "consistent", "better", "worse", "undecided")
+        assert (actual["verdict"], "too few digits" in actual["why"]) == (word, model == "lem")
         assert actual["n_ours"] == 5 and actual["ratio_low"] < actual["ratio"] < actual["ratio_high"]
 
 

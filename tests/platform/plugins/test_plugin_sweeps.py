@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -148,14 +149,16 @@ def test_a_row_of_a_plugin_that_is_not_here_is_read_like_any_other(
     assert main(["board", "my-sign", "--format", "json", *own]) == 0
     row = next(row for row in json.loads(capsys.readouterr().out) if row["model"] == "my-leaky")
     assert row["title"] == f"Leaky [my-leaky {version[:6]}]"
-    for line in ("board|sweep status own|sweep list|budget my-sign|sweep resume own --here|"
-                 "compare my-leaky gru --task my-sign|board my-sign").split("|"):  # fmt: skip
-        assert main([*line.split(), *own]) == 0, line
-    assert "Leaky [my-leaky" in capsys.readouterr().out
+    for line in ("board", "board my-sign", "budget my-sign", "compare my-leaky gru --task my-sign"):
+        assert main([*line.split(), *own]) == 0 and row["title"] in capsys.readouterr().out, line
+    for line, text in {"status own": "over, 8 of 8", "list": "over", "resume own --here": "own: 8 of 8"}.items():
+        assert main(["sweep", *line.split(), *own]) == 0 and text in capsys.readouterr().out, line
     assert main(["reproduce", row["config"], *own]) == 2
     assert " is not available. Give its original file: --plugins FILE.\n" in capsys.readouterr().err
     assert main(["submit", str(tmp_path / "out.json.xz"), *own]) == 2
-    assert "Traceback" not in capsys.readouterr().err
+    rejection, end = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"reject: names: .*: No task 'my-sign'\. .* give its file: --plugins FILE", rejection)
+    assert end == "longwave: No bundle was written."
 
 
 @pytest.mark.integration

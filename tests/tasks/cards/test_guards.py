@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.checked import check_card
 from longwave.tasks.cards.examples import Examples
+from longwave.tasks.cards.guards import find_remarks
 from longwave.tasks.cards.split import SPLITS, split_examples
 from longwave.tasks.cards.task import load_with_remarks
 
@@ -77,11 +79,67 @@ def test_shares_whose_sum_is_not_exact_draw_no_group_too_many(
     assert tuple(len(splits[name]) for name in SPLITS) == counts
 
 
-def test_a_split_is_the_same_for_the_same_seed_alone() -> None:
-    some = examples(40, 2, 5)
-    one, other, third = (split_examples(card_of(split={"seed": seed}), some, "toy") for seed in (3, 3, 4))
+@pytest.mark.parametrize("by", ["seed", "group"])
+def test_a_split_is_the_same_for_the_same_seed_alone(by: str) -> None:
+    some, cards = examples(40, 2, 20), [card_of(split={"by": by, "seed": seed}, group="who") for seed in (3, 3, 4)]
+    one, other, third = (split_examples(card, some, "toy") for card in cards)
     assert all(np.array_equal(one[name], other[name]) for name in SPLITS)
     assert any(not np.array_equal(one[name], third[name]) for name in SPLITS)
+
+
+def test_a_class_of_three_examples_is_in_every_split_and_one_of_two_in_training_alone() -> None:
+    some = examples(5, 2, 5)
+    splits = split_examples(card_of(split={"valid": 0.1, "test": 0.1}), some, "toy")
+    assert {name: sorted(some.answers[k][0] for k in splits[name]) for name in SPLITS} == {
+        "train": [0, 1, 1], "valid": [0], "test": [0]
+    }  # fmt: skip
+
+
+def test_validation_from_training_of_two_groups_is_one_of_them() -> None:
+    some = replace(examples(20, 2, 2), marks=["train"] * 16 + ["test"] * 4)
+    card = card_of(split={"by": "column", "column": "part", "valid": 0.3}, group="who")
+    splits = split_examples(card, some, "toy")
+    assert sorted([some.groups[k] for k in splits[name]] for name in ("train", "valid")) == [["g0"] * 8, ["g1"] * 8]
+
+
+def texts_of(rule: str, card: Any, some: Examples) -> list[str]:
+    """Return the remarks of a rule on examples of which all but the last two are for training."""
+    splits = dict(zip(SPLITS, np.split(np.arange(len(some)), [-2, -1]), strict=True))
+    return [remark.text for remark in find_remarks(card, some, splits) if remark.rule == rule]
+
+
+def test_a_test_example_that_begins_when_training_ends_is_told_and_a_later_one_is_not() -> None:
+    def remarks(begin: float) -> list[str]:
+        times = np.array([[0, 1], [1, 2], [3, 4], [begin, 9]], float)
+        return texts_of("time", card_of(channels=["x"]), replace(examples(4, 2, 4), times=times))
+
+    assert remarks(2.0) == ["1 of 1 test examples begin before the last one of training ends."]
+    assert remarks(2.1) == []
+
+
+def test_a_window_of_more_than_one_and_a_half_times_the_usual_duration_spans_a_gap() -> None:
+    settings = {"layout": "series", "task": "forecasting", "target": ["x"], "horizon": 1, "window": 4, "stride": 1}
+    card = card_of(**settings, channels=["x"], series=None, classes=None)
+
+    def remarks(duration: float) -> list[str]:
+        times = np.array([[0, 4], [1, 5], [2, 6], [3, 3 + 4 * duration], [9, 13], [14, 18]])
+        windows = [np.arange(5.0)[:, None] + k for k in range(6)]
+        return texts_of("gaps", card, replace(examples(6, 2, 6), values=windows, times=times))
+
+    assert remarks(1.4) == []
+    assert remarks(1.6) == ["1 of 6 windows span a gap in time; gap = 1.5 avoids that."]
+
+
+def test_an_array_of_more_channels_than_steps_is_asked_about_and_a_square_one_is_not() -> None:
+    def remarks(channels: int) -> list[str]:
+        names = [f"x{k}" for k in range(channels)]
+        changes = {"files": ["toy.npz"], "inputs": "x", "series": None, "time": None, "channels": names}
+        arrays = [np.arange(5.0 * channels).reshape(5, channels) + k for k in range(4)]
+        return texts_of("axes", card_of(**changes), replace(examples(4, 2, 4), values=arrays))
+
+    assert remarks(5) == []
+    [text] = remarks(6)
+    assert text.startswith("6 channels of 5 steps: ")
 
 
 def columns(**of: Any) -> bytes:

@@ -152,18 +152,16 @@ def test_sunspots_are_those_of_the_file_by_another_reader() -> None:
     assert len(read_numbers()) == 260 * 12 + 6
 
 
-def test_no_window_of_a_monthly_series_leaves_its_split_and_each_asks_ahead() -> None:
-    months, first = np.arange(100.0), {"train": 0, "valid": 60, "test": 80}
+def test_windows_of_a_monthly_series_begin_a_stride_apart_and_end_within_their_split() -> None:
+    months, first = np.arange(106.0), {"train": 0, "valid": 60, "test": 79}
     data = by_time(months, first, 16, 3)
     mean, spread = months[:60].mean(), months[:60].std()
-    ends = {"train": (0, 59), "valid": (60, 79), "test": (80, 99)}
+    starts = {"train": range(0, 42, 2), "valid": [60], "test": [79, 87]}  # 3 months after 60 + 15 is the last of 79
     for name, split in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         assert split is not None
-        inputs, targets = split.inputs * spread + mean, split.targets * spread + mean
-        np.testing.assert_allclose(targets, inputs + 3, rtol=1e-5)
-        assert (round(inputs.min().item()), round(targets.max().item())) >= ends[name][:1]
-        assert inputs.min() > ends[name][0] - 0.01 and targets.max() < ends[name][1] + 0.01
-        assert split.inputs.shape[1] == 16
+        windows = np.add.outer(starts[name], np.arange(16.0))[..., None]
+        np.testing.assert_allclose(split.inputs * spread + mean, windows, rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(split.targets * spread + mean, windows + 3, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ARCHIVE)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -93,6 +95,40 @@ def test_minirocket_without_aeon_says_in_one_line_how_to_get_it_and_is_left_out(
     task = get_task("digits")
     assert task.lacking() == {"MiniRocket": "MiniRocket needs aeon: pip install 'longwave[rocket]'"}
     assert "MiniRocket" not in task.measured(task.load(""))
+
+
+class RandomFeatures:
+    """A fixed random projection with the interface of aeon's MiniRocket."""
+
+    def __init__(self, n_kernels: int, random_state: int, n_jobs: int = 1) -> None:
+        self.kernels = np.random.RandomState(random_state).standard_normal((40, n_kernels))
+
+    def transform(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(np.maximum(x[:, 0] @ self.kernels, 0.0))
+
+    fit_transform = transform
+
+
+@pytest.mark.parametrize("classes, outputs", [(3, 3), (2, 2), (2, 1)])
+def test_minirocket_has_the_margins_of_the_penalty_that_is_right_most_often_on_validation(
+    classes: int, outputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sklearn.linear_model import RidgeClassifier  # type: ignore[import-untyped]
+
+    stub = SimpleNamespace(MiniRocket=RandomFeatures)
+    monkeypatch.setitem(sys.modules, "aeon.transformations.collection.convolution_based", stub)
+    data, of_aeon = data_of(classes, 40), RandomFeatures(16, 0)
+    assert data.train is not None
+    x, valid, test = (of_aeon.transform(s.inputs.numpy().swapaxes(1, 2)) for s in (data.train, data.valid, data.test))
+    x, valid, test = ((rows - x.mean(0)) / (x.std(0) + 1e-8) for rows in (x, valid, test))
+    tried = {penalty: RidgeClassifier(alpha=penalty).fit(x, data.train.targets) for penalty in (1e-2, 1.0, 1e2, 1e4)}
+    hits = {penalty: ridge.score(valid, data.valid.targets) for penalty, ridge in tried.items()}
+    [best] = [penalty for penalty in hits if hits[penalty] == max(hits.values())]
+    margins = tried[best].decision_function(test)
+    wanted = margins if classes == 3 else np.stack([-margins, margins], 1)[:, -outputs:]
+    fitted = MiniRocket(outputs, 16).fit(data)
+    assert fitted.chosen == f"penalty {best:g}"
+    np.testing.assert_allclose(fitted.outputs(data.test), wanted, atol=1e-6)
 
 
 @pytest.mark.parametrize("classes, outputs", [(3, 3), (2, 2), (2, 1)])

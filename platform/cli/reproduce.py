@@ -104,7 +104,8 @@ def export_weights(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Write the trained weights of a row's retraining as safetensors: the best on validation of those saved.
+    """Write the trained weights of a row's retraining as safetensors. By default, it is the best on validation of those
+    whose weights were saved.
 
     Weights are saved by `longwave sweep run FILE --keep-weights`, or keep_weights = true in the file. In Python,
     `longwave.load("ROW")` gives the network.

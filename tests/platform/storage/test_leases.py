@@ -107,12 +107,12 @@ def test_a_heartbeat_keeps_leases_and_brings_what_the_sweep_is_told(
     filled: tuple[Store, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, trials = filled
-    monkeypatch.setattr(leasing, "SECONDS", 0.4)
+    monkeypatch.setattr(leasing, "SECONDS", 1.8)
     with Leases(store, "tiny") as lively, Leases(store, "tiny") as other:
         lively.take(trials)
         store.set_state("tiny", "pause")
         for _ in range(4):
-            time.sleep(0.15)
+            time.sleep(0.5)
             assert lively.beat("at work") == "pause" and other.beat("") == "pause"
         assert other.take(trials) == set()
         assert [(d.note, d.alive) for d in read_drivers(store, "tiny")] == [("at work", True), ("", True)]

@@ -130,6 +130,7 @@ def test_a_trial_that_was_damaged_before_stays_damaged_when_its_password_is_remo
     assert [line for line in find_damage_at(store.url) if trial in line] != []
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("unlimited_doctor")
 def test_the_doctor_finds_passwords_in_a_store_and_removes_them_from_its_file(
     store: Store, written_before: Callable[[Store], str], capsys: pytest.CaptureFixture[str]

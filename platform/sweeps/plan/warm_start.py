@@ -49,11 +49,11 @@ def with_settings_of_rows(sweep: Sweep, store: Store) -> Sweep:
         return sweep
     groups = {task: store.groups(task) for task in sweep.file.variant_by_task}
 
-    def extended(cell: CellPlan) -> CellPlan:
+    def extend_cell(cell: CellPlan) -> CellPlan:
         starts = [*cell.warm, *settings_of_rows(cell, groups[cell.base.task])]
         return replace(cell, warm=choose_starts(sweep.file.of_cell(len(cell.space)), starts))
 
-    return replace(sweep, cells=tuple(map(extended, sweep.cells)))
+    return replace(sweep, cells=tuple(map(extend_cell, sweep.cells)))
 
 
 def with_settings_of_studies(sweep: Sweep) -> Sweep:
@@ -64,7 +64,7 @@ def with_settings_of_studies(sweep: Sweep) -> Sweep:
     """
     studies = {model: (read_study(study.storage, study.name), study.best) for model, study in sweep.file.study.items()}
 
-    def extended(cell: CellPlan) -> CellPlan:
+    def extend_cell(cell: CellPlan) -> CellPlan:
         if cell.base.model not in studies:
             return cell
         (name, trials), best = studies[cell.base.model]
@@ -74,7 +74,7 @@ def with_settings_of_studies(sweep: Sweep) -> Sweep:
         ]
         return replace(cell, warm=choose_starts(sweep.file.of_cell(len(cell.space)), [*cell.warm, *starts]))
 
-    return replace(sweep, cells=tuple(map(extended, sweep.cells))) if studies else sweep
+    return replace(sweep, cells=tuple(map(extend_cell, sweep.cells))) if studies else sweep
 
 
 def settings_of_rows(cell: CellPlan, groups: Iterable[Group]) -> list[WarmStart]:

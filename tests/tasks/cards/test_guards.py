@@ -109,36 +109,36 @@ def texts_of(rule: str, card: Any, some: Examples) -> list[str]:
 
 
 def test_a_test_example_that_begins_when_training_ends_is_told_and_a_later_one_is_not() -> None:
-    def remarks(begin: float) -> list[str]:
+    def list_remarks(begin: float) -> list[str]:
         times = np.array([[0, 1], [1, 2], [3, 4], [begin, 9]], float)
         return texts_of("time", card_of(channels=["x"]), replace(examples(4, 2, 4), times=times))
 
-    assert remarks(2.0) == ["1 of 1 test examples begin before the last one of training ends."]
-    assert remarks(2.1) == []
+    assert list_remarks(2.0) == ["1 of 1 test examples begin before the last one of training ends."]
+    assert list_remarks(2.1) == []
 
 
 def test_a_window_of_more_than_one_and_a_half_times_the_usual_duration_spans_a_gap() -> None:
     settings = {"layout": "series", "task": "forecasting", "target": ["x"], "horizon": 1, "window": 4, "stride": 1}
     card = card_of(**settings, channels=["x"], series=None, classes=None)
 
-    def remarks(duration: float) -> list[str]:
+    def list_remarks(duration: float) -> list[str]:
         times = np.array([[0, 4], [1, 5], [2, 6], [3, 3 + 4 * duration], [9, 13], [14, 18]])
         windows = [np.arange(5.0)[:, None] + k for k in range(6)]
         return texts_of("gaps", card, replace(examples(6, 2, 6), values=windows, times=times))
 
-    assert remarks(1.4) == []
-    assert remarks(1.6) == ["1 of 6 windows span a gap in time; gap = 1.5 avoids that."]
+    assert list_remarks(1.4) == []
+    assert list_remarks(1.6) == ["1 of 6 windows span a gap in time; gap = 1.5 avoids that."]
 
 
 def test_an_array_of_more_channels_than_steps_is_asked_about_and_a_square_one_is_not() -> None:
-    def remarks(channels: int) -> list[str]:
+    def list_remarks(channels: int) -> list[str]:
         names = [f"x{k}" for k in range(channels)]
         changes = {"files": ["toy.npz"], "inputs": "x", "series": None, "time": None, "channels": names}
         arrays = [np.arange(5.0 * channels).reshape(5, channels) + k for k in range(4)]
         return texts_of("axes", card_of(**changes), replace(examples(4, 2, 4), values=arrays))
 
-    assert remarks(5) == []
-    [text] = remarks(6)
+    assert list_remarks(5) == []
+    [text] = list_remarks(6)
     assert text.startswith("6 channels of 5 steps: ")
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import FORGED, Content, a_seed_of_choice, built, content, forge, named, of
+from bundles import Content, built, content, forge, named, of
+from forgeries import FORGED, a_seed_of_choice
 from rich.console import Console
 from tree import ROOT
 

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import pytest
 import sqlalchemy as sa
-from bundles import Content, forge, of, other_data, other_draws
+from bundles import Content, forge, of
+from forgeries import other_data, other_draws
 from hostile import MARKUP, TEXTS
 from rich.console import Console
 

@@ -39,7 +39,7 @@ def prediction_interval(scores: Sequence[float], scale: Scale) -> tuple[float, f
     return low, high
 
 
-def reach(scores: Sequence[float], scale: Scale) -> float | None:
+def find_interval_factor(scores: Sequence[float], scale: Scale) -> float | None:
     """Return the factor between the typical error and the ends of ``prediction_interval``, above 1. None if there is no
     interval, or the metric has no positive scale.
     """
@@ -47,7 +47,7 @@ def reach(scores: Sequence[float], scale: Scale) -> float | None:
     return math.exp(min(_half(spread), 700.0)) if spread else None
 
 
-def caught(scores: Sequence[float], scale: Scale, ratio: float) -> float | None:
+def find_detection_chance(scores: Sequence[float], scale: Scale, ratio: float) -> float | None:
     """Return the probability that a seed whose errors are ``ratio`` times as large falls outside
     ``prediction_interval``. By the noncentral t, with the observed standard deviation as the true one. None if
     ``reach`` is None.
@@ -67,7 +67,7 @@ def caught(scores: Sequence[float], scale: Scale, ratio: float) -> float | None:
 
 def can_fail(scores: Sequence[float], scale: Scale) -> bool:
     """Return whether a score inside ``prediction_interval`` is evidence, because a wrong one may fall outside."""
-    power = caught(scores, scale, WRONG)
+    power = find_detection_chance(scores, scale, WRONG)
     return power is None or power >= LEAST_POWER
 
 

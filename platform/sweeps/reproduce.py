@@ -20,7 +20,13 @@ from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.stored import LOCAL, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.statistics.contrast import improvement, ratio
-from longwave.platform.statistics.prediction import WRONG, can_fail, caught, prediction_interval, reach
+from longwave.platform.statistics.prediction import (
+    WRONG,
+    can_fail,
+    find_detection_chance,
+    find_interval_factor,
+    prediction_interval,
+)
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.statistics.stats import Summary, summary
 from longwave.platform.storage.store import Store
@@ -56,12 +62,12 @@ class RerunPlan:
     @property
     def reach(self) -> float | None:
         """Factor between the row's typical error and the ends of the interval; None without one, or without ratios."""
-        return reach(ended(self.row), scale(self.row))
+        return find_interval_factor(ended(self.row), scale(self.row))
 
     @property
     def power(self) -> float | None:
         """Probability that a seed with ``WRONG`` times the error falls outside; None if ``reach`` is None."""
-        return caught(ended(self.row), scale(self.row), WRONG)
+        return find_detection_chance(ended(self.row), scale(self.row), WRONG)
 
     @property
     def can_fail(self) -> bool:

@@ -14,7 +14,7 @@ import toy_scan
 from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layers import normal
+from layers import draw_normal
 from torch import Generator, Tensor, nn
 
 from longwave.models.base.algebra import complex_of
@@ -102,7 +102,7 @@ def test_what_the_optimiser_sees_of_complex_weights_is_real_and_may_start_anywhe
 
 
 def test_gradients_flow_through_real_pairs_and_dropout() -> None:
-    pairs, x, rate = normal(3, 4, 2), normal(2, 3, 2, 4), torch.full((2, 1, 1), 0.3, dtype=FLOAT64)
+    pairs, x, rate = draw_normal(3, 4, 2), draw_normal(2, 3, 2, 4), torch.full((2, 1, 1), 0.3, dtype=FLOAT64)
     assert torch.autograd.gradcheck(complex_of, (pairs.requires_grad_(),))
 
     def drop(x: Tensor, rate: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ def test_features_are_all_outputs_or_what_a_readout_of_the_last_step_sees(
     name: str, members: int | None, batch_first: bool
 ) -> None:
     layer, lead = layer_of(name, members, batch_first=batch_first), () if members is None else (members,)
-    x = normal(*lead, 5, 7, 2)
+    x = draw_normal(*lead, 5, 7, 2)
     outputs, last = layer_of(name, members)(x.transpose(-3, -2))
     every, state = layer.features(Sequences(x, torch.zeros(*lead, 5, 7, dtype=torch.int64)))
     torch.testing.assert_close(every, outputs, rtol=0, atol=0)
@@ -199,7 +199,7 @@ def test_features_are_all_outputs_or_what_a_readout_of_the_last_step_sees(
     padding=st.floats(-1e3, 1e3),
 )
 def test_padding_changes_no_feature(name: str, lengths: list[list[int]], padding: float) -> None:
-    layer, x, n = layer_of(name, 2), normal(2, 3, 6, 2), torch.tensor(lengths)
+    layer, x, n = layer_of(name, 2), draw_normal(2, 3, 6, 2), torch.tensor(lengths)
     requested = torch.zeros(2, 3, dtype=torch.int64)
     behind = torch.arange(6) >= n.unsqueeze(-1)
     padded = torch.where(behind.unsqueeze(-1), padding, x)
@@ -224,4 +224,4 @@ def test_a_layer_says_which_batches_it_reads_and_refuses_others() -> None:
 
     assert all(spec.layer.READS is Sequences for spec in sequence_models().values())
     with pytest.raises(ValueError, match=r"^LEM reads Sequences, got Cloud\.$"):
-        layer_of("lem", 2).features(Cloud(normal(2, 5, 7, 2), torch.zeros(2, 5)))
+        layer_of("lem", 2).features(Cloud(draw_normal(2, 5, 7, 2), torch.zeros(2, 5)))

@@ -10,7 +10,7 @@ from batches import batch_of
 from cases import Options, every_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layers import normal
+from layers import draw_normal
 from torch import Generator, nn
 
 from longwave.models.base.layer import State
@@ -72,7 +72,7 @@ def network_of(spec: ModelSpec, options: Options, seeds: list[int]) -> Network:
 def start_of(layer: Recurrence, batch: int) -> State:
     """Return a start state that is nowhere zero."""
     lead = () if layer.members is None else (layer.members,)
-    return tuple(normal(*lead, batch, *shape, seed=k) for k, shape in enumerate(layer.state_shapes().values()))
+    return tuple(draw_normal(*lead, batch, *shape, seed=k) for k, shape in enumerate(layer.state_shapes().values()))
 
 
 def assert_close(actual: Any, expected: Any) -> None:
@@ -83,7 +83,7 @@ def assert_close(actual: Any, expected: Any) -> None:
 def test_one_member_equals_no_members_axis(spec: ModelSpec, options: Options) -> None:
     lone, pack = layer_of(spec, options), layer_of(spec, options, members=1)
     pack.load_state_dict({name: tensor.unsqueeze(0) for name, tensor in lone.state_dict().items()})
-    x, start = normal(5, 6, 2), start_of(lone, 6)
+    x, start = draw_normal(5, 6, 2), start_of(lone, 6)
     output, state = lone(x, start)
     output_pack, state_pack = pack(x.unsqueeze(0), tuple(s.unsqueeze(0) for s in start))
     assert torch.equal(output_pack.squeeze(0), output)
@@ -100,7 +100,7 @@ def test_a_hyper_parameter_left_out_counts_as_its_default(spec: ModelSpec, optio
     for hyper in (others, {**others, param.name: default}, {**others, param.name: other}):
         torch.default_generator.manual_seed(0)
         layer = spec.build(SIZES, 2, **hyper, **options).to(FLOAT64)
-        outputs.append(layer(normal(2, 5, 6, 2), None, [Generator().manual_seed(k) for k in range(2)])[0])
+        outputs.append(layer(draw_normal(2, 5, 6, 2), None, [Generator().manual_seed(k) for k in range(2)])[0])
     assert torch.equal(outputs[0], outputs[1])
     assert not torch.equal(outputs[0], outputs[2])
 
@@ -116,7 +116,7 @@ def test_a_learned_hyper_parameter_gets_a_gradient_and_a_whole_one_is_refused(
         return
     layer = layer_of(spec, options, members=2, **{param.name: learned})
     assert dict(layer.named_parameters())[param.name] is learned
-    layer(normal(2, 5, 6, 2))[0].sum().backward()
+    layer(draw_normal(2, 5, 6, 2))[0].sum().backward()
     if param.name == "sigma":  # what acts on the start only
         assert learned.grad is None
     elif param.name != "dropout":
@@ -126,7 +126,7 @@ def test_a_learned_hyper_parameter_gets_a_gradient_and_a_whole_one_is_refused(
 @all_cases
 @pytest.mark.parametrize("every_step", [False, True])
 def test_a_network_reads_out_the_output_by_an_affine_map(spec: ModelSpec, options: Options, every_step: bool) -> None:
-    network, x = network_of(spec, options, [1, 2]).eval(), normal(2, 5, 6, 2)
+    network, x = network_of(spec, options, [1, 2]).eval(), draw_normal(2, 5, 6, 2)
     output, states = network(batch_of(x, every_step)), network.layer(x)[0]
     assert output.shape == ((2, 5, 6, 3) if every_step else (2, 6, 3))
     for k in range(2):
@@ -137,7 +137,7 @@ def test_a_network_reads_out_the_output_by_an_affine_map(spec: ModelSpec, option
 @all_cases
 def test_saved_weights_and_hyper_parameters_give_the_same_network_back(spec: ModelSpec, options: Options) -> None:
     network, other = network_of(spec, options, [1, 2]).eval(), network_of(spec, options, [3, 4]).eval()
-    x = batch_of(normal(2, 5, 6, 2))
+    x = batch_of(draw_normal(2, 5, 6, 2))
     for buffer in other.buffers():
         buffer.mul_(0.5)
     assert not torch.equal(other(x), network(x))
@@ -171,11 +171,11 @@ def test_a_trial_starts_from_the_same_weights_alone_and_in_a_pack(
 @settings(max_examples=5)
 @given(index=st.permutations(range(4)).flatmap(lambda order: st.integers(1, 4).map(lambda n: order[:n])))
 def test_keep_leaves_exactly_the_chosen_members(spec: ModelSpec, options: Options, index: list[int]) -> None:
-    network, x, chosen = network_of(spec, options, [1, 2, 3, 4]), normal(4, 5, 6, 2), torch.tensor(index)
+    network, x, chosen = network_of(spec, options, [1, 2, 3, 4]), draw_normal(4, 5, 6, 2), torch.tensor(index)
     before, output = {name: tensor.clone() for name, tensor in network.state_dict().items()}, network(batch_of(x), STEP)
     network.keep(chosen)
     assert network.members == len(index)
     assert all(torch.equal(tensor, before[name][chosen]) for name, tensor in network.state_dict().items())
     assert_close(network(batch_of(x[chosen]), STEP), output[chosen])
     with pytest.raises(ValueError, match=rf"x must be \({len(index)}, T, B, 2\) and not empty, got \(5, 5, 6, 2\)"):
-        network(batch_of(normal(5, 5, 6, 2)))
+        network(batch_of(draw_normal(5, 5, 6, 2)))

@@ -10,7 +10,7 @@ import pytest
 import torch
 from batches import batch_of
 from cases import Options, every_case
-from layers import normal
+from layers import draw_normal
 from torch import Generator, nn
 
 from longwave.models.base.delay import TAU
@@ -90,7 +90,7 @@ def test_a_hyper_parameter_outside_its_valid_range_is_refused(spec: ModelSpec, o
 @all_params
 def test_the_smallest_and_the_largest_valid_value_give_numbers(spec: ModelSpec, options: Options, param: Param) -> None:
     for value in (0.0 if param.zero else 1e-6, min(param.most, valid(param))):
-        output, _ = layer_of(spec, options, **{param.name: value})(normal(5, 6, 2))
+        output, _ = layer_of(spec, options, **{param.name: value})(draw_normal(5, 6, 2))
         assert output.isfinite().all()
 
 
@@ -164,15 +164,15 @@ def test_an_input_that_does_not_fit_is_refused(spec: ModelSpec, options: Options
         with pytest.raises(ValueError, match=f"^{rule}$"):
             layer(torch.zeros(wrong, dtype=FLOAT64))
     with pytest.raises(ValueError, match=rf"^{name}: x must be \(2, T, B, 2\) and not empty, got \(3, 5, 6, 2\)\.$"):
-        pack(normal(3, 5, 6, 2))
+        pack(draw_normal(3, 5, 6, 2))
     with pytest.raises(ValueError, match=rf"^{name}: x must be \(B, T, 2\) and not empty, got \(5, 6, 3\)\.$"):
-        layer_of(spec, options, batch_first=True)(normal(5, 6, 3))
+        layer_of(spec, options, batch_first=True)(draw_normal(5, 6, 3))
     for dtype in (torch.float32, torch.int64):
         with pytest.raises(ValueError, match=rf"^{name}: x must have the weights' dtype torch.float64, got {dtype}\.$"):
             layer(torch.zeros(5, 6, 2, dtype=dtype))
     rule = re.escape(f"{name}: x must be one tensor (2, T, B, 2), of members of equal length, got list.")
     with pytest.raises(ValueError, match=f"^{rule}$"):
-        pack([normal(5, 6, 2), normal(4, 6, 2)])
+        pack([draw_normal(5, 6, 2), draw_normal(4, 6, 2)])
 
 
 @pytest.mark.parametrize("spec, options", [case for case in every_case() if case.values[0].layer.STATE])
@@ -185,12 +185,12 @@ def test_a_state_that_does_not_fit_is_refused(spec: ModelSpec, options: Options)
         listed = ", ".join(f"{name} {shape}" for name, shape in needed.items())
         rule = re.escape(f"{spec.layer.__name__}: state must be the tensors {listed}, got {shapes}.")
         with pytest.raises(ValueError, match=f"^{rule}$"):
-            layer(normal(5, 6, 2), tuple(normal(*shape) for shape in shapes))
+            layer(draw_normal(5, 6, 2), tuple(draw_normal(*shape) for shape in shapes))
     rule = re.escape(f"{spec.layer.__name__}: {[*needed][-1]} must have the weights' dtype torch.float64, got ")
     with pytest.raises(ValueError, match=rf"^{rule}torch.float32\.$"):
-        layer(normal(5, 6, 2), (*(normal(*shape) for shape in right[:-1]), torch.zeros(right[-1])))
+        layer(draw_normal(5, 6, 2), (*(draw_normal(*shape) for shape in right[:-1]), torch.zeros(right[-1])))
     with pytest.raises(ValueError, match=r": x must have the weights' dtype torch.float64, got torch.float32\.$"):
-        layer(torch.zeros(5, 6, 2), tuple(normal(*shape) for shape in right))
+        layer(torch.zeros(5, 6, 2), tuple(draw_normal(*shape) for shape in right))
 
 
 def test_a_range_that_makes_no_sense_is_refused() -> None:
@@ -261,7 +261,7 @@ def open_layer(spec: ModelSpec, options: Options, p: float, members: int | None 
 def test_dropout_keeps_one_mask_a_sequence_at_all_steps_and_scales_what_it_keeps(
     spec: ModelSpec, options: Options
 ) -> None:
-    p, x = 0.3, normal(2, 5, 20, 2)
+    p, x = 0.3, draw_normal(2, 5, 20, 2)
     layer = open_layer(spec, options, p, members=2)
     output, state = layer(x, None, seeded(1, 2))
     kept = output != 0
@@ -276,7 +276,7 @@ def test_dropout_keeps_one_mask_a_sequence_at_all_steps_and_scales_what_it_keeps
 
 @with_dropout
 def test_dropout_of_everything_gives_zeros_and_finite_gradients(spec: ModelSpec, options: Options) -> None:
-    x = normal(5, 20, 2).requires_grad_()
+    x = draw_normal(5, 20, 2).requires_grad_()
     for p in (0.5, 1.0):
         share = nn.Parameter(torch.tensor(p, dtype=FLOAT64))
         for dropout in (p, share):
@@ -294,7 +294,7 @@ def test_dropout_of_everything_gives_zeros_and_finite_gradients(spec: ModelSpec,
 
 @with_dropout
 def test_dropout_leaves_outputs_as_they_are_in_evaluation_and_with_p_0(spec: ModelSpec, options: Options) -> None:
-    x = normal(5, 20, 2)
+    x = draw_normal(5, 20, 2)
     expected = open_layer(spec, options, 0.5).eval()(x)[0]
     assert (expected != 0).all()
     assert torch.equal(open_layer(spec, options, 0.0)(x)[0], expected)
@@ -325,7 +325,7 @@ def test_a_member_drops_the_same_alone_and_in_a_pack(spec: ModelSpec, options: O
         hyper = {p.name: [valid(p)] * len(seeds) for p in relevant(spec, options) if p.searched or p is DROPOUT}
         return Network(spec, Sizes(2, 32, 3, 7), hyper, seeds, options, dtype=FLOAT64)
 
-    pack, x = network(1, 2, 3), normal(1, 5, 6, 2).expand(3, -1, -1, -1)
+    pack, x = network(1, 2, 3), draw_normal(1, 5, 6, 2).expand(3, -1, -1, -1)
     together = pack(batch_of(x), 4)
     for k, seed in enumerate((1, 2, 3)):
         torch.testing.assert_close(network(seed)(batch_of(x[:1]), 4)[0], together[k], rtol=1e-12, atol=1e-13)

@@ -14,7 +14,7 @@ import toy_attention
 import toy_blocks
 import toy_scan
 from batches import batch_of
-from layers import normal
+from layers import draw_normal
 from more_files import with_models
 from torch import Tensor
 from torch.nn.functional import gelu, glu, layer_norm, linear
@@ -120,12 +120,12 @@ def test_gradients_are_those_of_finite_differences(spec: ModelSpec) -> None:
         actual: Tensor = torch.func.functional_call(layer, dict(zip(names, given, strict=True)), (x,))[0]
         return actual
 
-    assert torch.autograd.gradcheck(outputs, (normal(2, 5, 2, 2).requires_grad_(), *weights))
+    assert torch.autograd.gradcheck(outputs, (draw_normal(2, 5, 2, 2).requires_grad_(), *weights))
 
 
 @each
 def test_each_member_is_computed_as_it_is_alone(spec: ModelSpec) -> None:
-    layer, x = layer_of(spec, 3), normal(3, 7, 5, 2)
+    layer, x = layer_of(spec, 3), draw_normal(3, 7, 5, 2)
     together, _ = layer(x)
     for k in range(3):
         alone = layer_of(spec)
@@ -135,7 +135,7 @@ def test_each_member_is_computed_as_it_is_alone(spec: ModelSpec) -> None:
 
 @each
 def test_no_output_depends_on_a_later_input(spec: ModelSpec) -> None:
-    layer, x = layer_of(spec), normal(8, 3, 2)
+    layer, x = layer_of(spec), draw_normal(8, 3, 2)
     whole = layer(x)[0]
     for n in range(1, 8):
         torch.testing.assert_close(layer(x[:n])[0], whole[:n], rtol=1e-12, atol=1e-13)
@@ -153,14 +153,14 @@ def test_the_printed_number_of_weights_is_the_networks(spec: ModelSpec) -> None:
 @each
 def test_members_that_stay_are_computed_as_before_the_others_left(spec: ModelSpec) -> None:
     network = Network(spec, Sizes(2, 5, 3, 9), {}, [1, 2, 3], dtype=FLOAT64).eval()
-    x = normal(3, 6, 4, 2)
+    x = draw_normal(3, 6, 4, 2)
     before = network(batch_of(x))
     network.keep(torch.tensor([2, 0]))
     torch.testing.assert_close(network(batch_of(x[[2, 0]])), before[[2, 0]], rtol=1e-12, atol=1e-13)
 
 
 def test_the_scan_is_the_recursion_it_stands_for() -> None:
-    layer, x, start = layer_of(toy_scan.MODEL), normal(11, 3, 2), normal(3, 4, 2, seed=2)
+    layer, x, start = layer_of(toy_scan.MODEL), draw_normal(11, 3, 2), draw_normal(3, 4, 2, seed=2)
     B, C = (torch.view_as_complex(w.detach().contiguous()).numpy() for w in (layer.B, layer.C))
     pole = np.exp(-np.exp(layer.nu.detach().numpy()) + 1j * layer.theta.detach().numpy())
     h, rows = torch.view_as_complex(start).numpy(), []
@@ -175,14 +175,14 @@ def test_the_scan_is_the_recursion_it_stands_for() -> None:
 
 
 def test_a_layer_without_state_carries_none_and_refuses_one() -> None:
-    layer, x = layer_of(toy_attention.MODEL), normal(6, 3, 2)
+    layer, x = layer_of(toy_attention.MODEL), draw_normal(6, 3, 2)
     assert layer(x)[1] == () == layer(x, ())[1] and "no time loop" in layer.why().reason
     with pytest.raises(ValueError, match=r"^CausalAttention: state must be empty, got \[\(3, 4\)\]\.$"):
-        layer(x, (normal(3, 4),))
+        layer(x, (draw_normal(3, 4),))
 
 
 def test_the_attention_is_the_softmax_it_stands_for() -> None:
-    layer, x = layer_of(toy_attention.MODEL), normal(6, 3, 2)
+    layer, x = layer_of(toy_attention.MODEL), draw_normal(6, 3, 2)
     q, k, v = (torch.einsum("tbp,dp->tbd", x, w) for w in layer.QKV)
     for n in range(6):
         scores = torch.einsum("bd,mbd->bm", q[n], k[: n + 1]) / 4**0.5
@@ -191,7 +191,7 @@ def test_the_attention_is_the_softmax_it_stands_for() -> None:
 
 
 def test_the_blocks_are_torchs_functions_in_their_order() -> None:
-    layer, x = layer_of(toy_blocks.MODEL, blocks=1), normal(6, 3, 2)
+    layer, x = layer_of(toy_blocks.MODEL, blocks=1), draw_normal(6, 3, 2)
     own = {name.replace(".module", ""): w for name, w in layer.named_parameters()}
     y = linear(x, own["enter.weight"], own["enter.bias"])
     normed = layer_norm(y, (4,), own["norm1.weight"], own["norm1.bias"])

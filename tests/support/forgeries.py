@@ -163,24 +163,24 @@ def ended_late(changed: Content) -> None:
     of(changed)[0]["ended"] = "9999-12-31T23:59:59-12:00"
 
 
-def run(**changes: Any) -> Callable[[Content], None]:
+def change_run(**changes: Any) -> Callable[[Content], None]:
     """Return a change of the run of one trial."""
 
-    def change(changed: Content) -> None:
+    def apply_change(changed: Content) -> None:
         of(changed)[0]["run"] |= changes
 
-    change.__name__ = f"run: {changes}"
-    return change
+    apply_change.__name__ = f"run: {changes}"
+    return apply_change
 
 
-def config(**changes: Any) -> Callable[[Content], None]:
+def change_config(**changes: Any) -> Callable[[Content], None]:
     """Return a change of one trial's configuration."""
 
-    def change(changed: Content) -> None:
+    def apply_change(changed: Content) -> None:
         of(changed)[0]["config"] |= changes
 
-    change.__name__ = f"config: {changes}"
-    return change
+    apply_change.__name__ = f"config: {changes}"
+    return apply_change
 
 
 def an_epoch_after_its_patience(changed: Content) -> None:
@@ -225,14 +225,14 @@ def a_gate_of_words(changed: Content) -> None:
 def one_more_retraining(seed: Callable[[TrialConfig], int], rerun: str = "") -> Callable[[Content], None]:
     """Return a change that adds a retraining with a seed of its own to a row, but to no sweep."""
 
-    def change(changed: Content) -> None:
+    def apply_change(changed: Content) -> None:
         entry = deepcopy(of(changed)[0])
         entry["config"]["seed"] = seed(TrialConfig.from_dict(entry["config"]))
         entry["run"]["trial"] = "new"  # no sweep planned it
         changed["trials"].append(entry | {"rerun": rerun})
 
-    change.__name__ = f"one more retraining, {rerun or 'no re-run'}"
-    return change
+    apply_change.__name__ = f"one more retraining, {rerun or 'no re-run'}"
+    return apply_change
 
 
 def facts_of_float64(changed: Content) -> None:
@@ -287,8 +287,8 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     ),
     (a_measure_twice, "reject", r"scores: trial \w+ has a measure twice"),
     (an_epoch_of_the_far_future, "reject", r"sizes: trial \w+ has an epoch with an impossible time"),
-    (run(seconds=1.7e308), "reject", r"sizes: trial \w+ took 1.7e\+308 s, more than a thousand years"),
-    (run(joules=1.7e308), "reject", r"sizes: trial \w+ took 1.7e\+308 J, more than any training"),
+    (change_run(seconds=1.7e308), "reject", r"sizes: trial \w+ took 1.7e\+308 s, more than a thousand years"),
+    (change_run(joules=1.7e308), "reject", r"sizes: trial \w+ took 1.7e\+308 J, more than any training"),
     (no_commit, "flag", r"provenance: trial \w+ does not say its commit"),
     (no_kernel, "flag", r"provenance: trial \w+ does not say its kernel"),
     (no_patch, "reject", r"identity: environment \w+ names the patch ffffffffffffffff that is missing"),
@@ -307,43 +307,51 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     ),
     (a_bad_seed_that_was_stopped, "reject", r"scores: trial \w+ was stopped by successive halving"),
     (sweeps_twice, "reject", "identity: a sweep is there twice"),
-    (run(seconds=-1.0), "reject", r"sizes: trial \w+ has a negative duration"),
-    (run(joules=-1.0), "reject", r"sizes: trial \w+ has a negative energy"),
-    (run(seconds=0.0), "flag", r"sizes: trial \w+ took 0 s, less than the epochs of its curve"),
-    (run(parameters=10**30), "reject", rf"sizes: trial \w+ has {10**30} parameters"),
-    (run(parameters=10), "reject", r"sizes: trial \w+ has a network of \d+ parameters, got 10"),
-    (run(epochs=-1), "reject", r"sizes: trial \w+ has -1 epochs"),
+    (change_run(seconds=-1.0), "reject", r"sizes: trial \w+ has a negative duration"),
+    (change_run(joules=-1.0), "reject", r"sizes: trial \w+ has a negative energy"),
+    (change_run(seconds=0.0), "flag", r"sizes: trial \w+ took 0 s, less than the epochs of its curve"),
+    (change_run(parameters=10**30), "reject", rf"sizes: trial \w+ has {10**30} parameters"),
+    (change_run(parameters=10), "reject", r"sizes: trial \w+ has a network of \d+ parameters, got 10"),
+    (change_run(epochs=-1), "reject", r"sizes: trial \w+ has -1 epochs"),
     (ended_late, "reject", r"sizes: trial \w+ has an impossible end time: 9999-12-31"),
     (
-        config(model="<b>gru</b>"),
+        change_config(model="<b>gru</b>"),
         "reject",
         r"names: trial \w+: No model '<b>gru</b>'. Did you mean bmru or gru or rg_lru",
     ),
-    (config(task="../../etc"), "reject", r"names: trial \w+: No task '../../etc'"),
+    (change_config(task="../../etc"), "reject", r"names: trial \w+: No task '../../etc'"),
     (
-        config(options={"x": 1}),
+        change_config(options={"x": 1}),
         "reject",
         r"names: trial \w+: gru has the options biases, block, depth, norm, nonlinearity, glu, conv, got {'x': 1}",
     ),
-    (config(params={"lr": -1.0}), "reject", r"names: trial \w+: η \(lr\) must be a finite number > 0, got -1.0"),
-    (config(params={}), "reject", r"names: trial \w+: gru takes lr, got ."),
-    (config(optimiser="adan"), "reject", r"names: trial \w+: No optimiser 'adan'. Did you mean adam"),
-    (config(params={"lr": 0.1, "nu": 1.0}), "reject", r"names: trial \w+: No training number 'nu'"),
+    (change_config(params={"lr": -1.0}), "reject", r"names: trial \w+: η \(lr\) must be a finite number > 0, got -1.0"),
+    (change_config(params={}), "reject", r"names: trial \w+: gru takes lr, got ."),
+    (change_config(optimiser="adan"), "reject", r"names: trial \w+: No optimiser 'adan'. Did you mean adam"),
+    (change_config(params={"lr": 0.1, "nu": 1.0}), "reject", r"names: trial \w+: No training number 'nu'"),
     (an_epoch_after_its_patience, "reject", r"curves: trial \w+ ended ok after 4 of 2 epochs"),
-    (config(hidden=0), "reject", r"names: trial \w+: its recipe: hidden: must be greater than 0, got 0"),
-    (config(hidden=2**40), "reject", r"names: trial \w+: its recipe: hidden: must be at most"),
-    (config(seed=-1), "reject", r"names: trial \w+: a seed is at least 0"),
-    (config(precision="float8"), "reject", r"names: trial \w+: precision must be float32 or [a-z0-9 ]+, got 'float8'"),
-    (config(halving={"eta": 3}), "reject", r"names: trial \w+: a search trial names the cohort it competes with"),
-    (config(variant="N=1000000"), "flag", "data: the data of adding N=1000000 are not on this machine"),
-    (config(variant="<i>"), "reject", "data: adding takes a variant N=<steps>"),
+    (change_config(hidden=0), "reject", r"names: trial \w+: its recipe: hidden: must be greater than 0, got 0"),
+    (change_config(hidden=2**40), "reject", r"names: trial \w+: its recipe: hidden: must be at most"),
+    (change_config(seed=-1), "reject", r"names: trial \w+: a seed is at least 0"),
+    (
+        change_config(precision="float8"),
+        "reject",
+        r"names: trial \w+: precision must be float32 or [a-z0-9 ]+, got 'float8'",
+    ),
+    (
+        change_config(halving={"eta": 3}),
+        "reject",
+        r"names: trial \w+: a search trial names the cohort it competes with",
+    ),
+    (change_config(variant="N=1000000"), "flag", "data: the data of adding N=1000000 are not on this machine"),
+    (change_config(variant="<i>"), "reject", "data: adding takes a variant N=<steps>"),
     (a_worse_epoch_as_the_best, "reject", r"scores: trial \w+ says its best is [\d.]+, its curve has [\d.]+\."),
     (an_epoch_of_choice_as_the_last, "reject", r"scores: trial \w+ is scored at its last epoch, 4, got 1\."),
-    (run(epochs=5), "reject", r"curves: trial \w+ trained 5 epochs, but 4 were planned"),
+    (change_run(epochs=5), "reject", r"curves: trial \w+ trained 5 epochs, but 4 were planned"),
     (an_epoch_of_the_curve_alone, "reject", r"curves: trial \w+ trained 5 epochs, but 4 were planned"),
     (a_curve_without_a_best_epoch, "reject", r"scores: trial \w+ has a curve and no best epoch"),
-    (config(options={"biases": 2}), "reject", r"names: trial \w+: biases 2 is the default and must be left out"),
-    (config(steps=None), "reject", r"names: trial \w+: adding needs steps an epoch, got None"),
+    (change_config(options={"biases": 2}), "reject", r"names: trial \w+: biases 2 is the default and must be left out"),
+    (change_config(steps=None), "reject", r"names: trial \w+: adding needs steps an epoch, got None"),
     (a_gate_of_words, "reject", r"names: trial \w+: the gate of a successive halving is a finite number, got 'low'"),
     (a_search_seed_of_choice, "reject", "plan: sweep tiny, gru: its search trials have seeds that do not follow"),
     (
@@ -363,7 +371,7 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     ),
     (facts_of_float64, "reject", r"provenance: trial \w+ was planned in float32 and ran in float64"),
     (uncommitted_changes_left_out, "flag", r"provenance: trial \w+ ran with uncommitted changes that are missing"),
-    (run(environment={"device": "cpu"}), "reject", r"identity: trial \w+ says where it ran in a second place"),
+    (change_run(environment={"device": "cpu"}), "reject", r"identity: trial \w+ says where it ran in a second place"),
     (a_patch_of_another_text, "reject", r"identity: patch f{16} has a text whose hash is \w+"),
     (a_larger_floor, "flag", "data: the least error of adding N=20 is 0 here, got 0.5"),
 )

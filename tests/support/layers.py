@@ -48,7 +48,7 @@ def noise(steps: int, seed: int, scale: float = 1.0, p: int = 1) -> Tensor:
     return scale * torch.randn(steps, p, dtype=FLOAT64, generator=torch.Generator().manual_seed(seed))
 
 
-def normal(*shape: int, seed: int = 1) -> Tensor:
+def draw_normal(*shape: int, seed: int = 1) -> Tensor:
     """Return standard normal numbers of a shape."""
     return torch.randn(*shape, dtype=FLOAT64, generator=torch.Generator().manual_seed(seed))
 

@@ -11,7 +11,7 @@ import pytest
 from edition.folders import EditionFolders
 
 from longwave.platform.editions.edition import Edition
-from longwave.platform.statistics.prediction import WRONG, caught, prediction_interval
+from longwave.platform.statistics.prediction import WRONG, find_detection_chance, prediction_interval
 from longwave.platform.statistics.scale import scale_of
 
 SAYS = ("mean", "std", "median", "median_best", "median_worst", "scores", "published", "params")
@@ -79,7 +79,7 @@ def test_of_reproduced_rows_intervals_are_those_of_their_scores_and_as_many_are_
         scale = scale_of(found["metric"], found["goal"], found["unit"], found["floor"])
         assert (interval := prediction_interval(found["scores"], scale)), row
         assert rounded(low, [interval[0]]) and rounded(high, [interval[1]]), row
-        assert chance == f"{caught(found['scores'], scale, WRONG):.0%}".replace("%", " %"), row
+        assert chance == f"{find_detection_chance(found['scores'], scale, WRONG):.0%}".replace("%", " %"), row
         for k, score in enumerate(scores):
             inside[k] += interval[0] <= float(score) <= interval[1]
     assert inside[0] == inside[1], "they are counted in one sentence"

@@ -19,7 +19,7 @@ ROWS = long_table()
 
 
 @pytest.fixture
-def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def linked_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Another folder than that of a card's files; links to it are made in a cache of the test."""
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "there"
@@ -137,24 +137,24 @@ def test_a_sweep_that_was_planned_on_other_data_says_so(
 
 
 def test_a_file_that_was_moved_is_named_and_found_again(
-    tmp_path: Path, there: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, linked_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     say(capsys, "tasks", "add", written(tmp_path, csv(ROWS), LONG))
-    (tmp_path / "data.csv").rename(there / "data.csv")
+    (tmp_path / "data.csv").rename(linked_folder / "data.csv")
     assert "my-toy" in say(capsys, "tasks", "--family", "your own data")  # a list reads no data
     line = "which does not exist. If it was moved: longwave data fetch my-toy --path FOLDER"
     assert line in say(capsys, "tasks", "my-toy")
-    say(capsys, "data", "fetch", "my-toy", "--path", there)
+    say(capsys, "data", "fetch", "my-toy", "--path", linked_folder)
     assert "majority" in say(capsys, "tasks", "my-toy")
 
 
 def test_files_that_are_where_the_card_says_are_read_though_others_were_linked_to(
-    tmp_path: Path, there: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, linked_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     card = written(tmp_path, csv(ROWS), LONG)
     say(capsys, "tasks", "add", card)
-    (tmp_path / "data.csv").rename(there / "data.csv")
-    say(capsys, "data", "fetch", "my-toy", "--path", there)
+    (tmp_path / "data.csv").rename(linked_folder / "data.csv")
+    say(capsys, "data", "fetch", "my-toy", "--path", linked_folder)
     linked = get_task("my-toy").load("").version
     say(capsys, "tasks", "remove", "my-toy")
     (tmp_path / "data.csv").write_bytes(csv(long_table(seed=1)))
@@ -165,12 +165,12 @@ def test_files_that_are_where_the_card_says_are_read_though_others_were_linked_t
 
 
 def test_another_folder_is_refused_while_the_files_are_where_the_card_says(
-    tmp_path: Path, there: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, linked_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     say(capsys, "tasks", "add", written(tmp_path, csv(ROWS), LONG))
-    (there / "data.csv").write_bytes(csv(long_table(seed=1)))
-    line = refused(capsys, "data", "fetch", "my-toy", "--path", there)
-    assert line == f"longwave: my-toy reads its files in {tmp_path}. Leave out --path {there}.\n"
+    (linked_folder / "data.csv").write_bytes(csv(long_table(seed=1)))
+    line = refused(capsys, "data", "fetch", "my-toy", "--path", linked_folder)
+    assert line == f"longwave: my-toy reads its files in {tmp_path}. Leave out --path {linked_folder}.\n"
     assert not (tmp_path / "cache/raw").exists()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from longwave.platform.statistics.prediction import caught, prediction_interval, reach
+from longwave.platform.statistics.prediction import find_detection_chance, find_interval_factor, prediction_interval
 from longwave.platform.statistics.scale import Scale
 
 
@@ -57,13 +57,13 @@ def test_one_score_or_equal_scores_state_no_interval() -> None:
 
 def test_the_reach_is_the_factor_from_the_typical_error_to_the_ends_of_the_interval() -> None:
     scores = [1.0, 2.5, 2.0, 4.0]
-    interval, factor = prediction_interval(scores, Scale()), reach(scores, Scale())
+    interval, factor = prediction_interval(scores, Scale()), find_interval_factor(scores, Scale())
     assert interval is not None and factor is not None
     typical = float(scipy_stats.gmean(scores))
     assert interval == pytest.approx((typical / factor, typical * factor))
     for none in ([1.0], [1.0, 1.0], [-1.0, 2.0]):
-        assert reach(none, Scale()) is None and caught(none, Scale(), 1.5) is None
-    assert reach(scores, Scale("max", None)) is None
+        assert find_interval_factor(none, Scale()) is None and find_detection_chance(none, Scale(), 1.5) is None
+    assert find_interval_factor(scores, Scale("max", None)) is None
 
 
 @pytest.mark.parametrize(("n", "spread"), [(5, 0.1), (5, 0.3), (10, 0.15), (10, 0.02), (20, 1.0)])
@@ -73,5 +73,5 @@ def test_the_power_is_the_share_of_seeds_with_larger_errors_that_fall_outside(n:
     half = scipy_stats.t.ppf(0.975, n - 1) * rows.std(1, ddof=1) * math.sqrt(1 + 1 / n)
     share = np.mean(abs(more - rows.mean(1)) > half)
     exact = spread * (np.arange(n) - (n - 1) / 2) / np.arange(n).std(ddof=1)
-    power = caught(np.exp(exact).tolist(), Scale(), 1.5)
+    power = find_detection_chance(np.exp(exact).tolist(), Scale(), 1.5)
     assert power == pytest.approx(share, abs=4 * math.sqrt(0.25 / 20_000))

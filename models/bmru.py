@@ -29,7 +29,7 @@ class BMRUWeights:
 class BMRU(Recurrence[BMRUWeights]):
     """Bistable memory recurrent unit, (T, B, p) to (T, B, d).
 
-    Source: De Geeter et al. 2026 (arXiv:2601.09495), from knowledge of the paper::
+    Source: after the abstract of De Geeter et al. 2026 (arXiv:2601.09495); the equations are our reading of it::
 
         ĥ = Wx x[n] + bx        β = |Wβ x[n] + bβ|        z = 1 if |ĥ| > β else 0
         h[n] = z α sign(ĥ) + (1 − z) h[n-1]
@@ -38,9 +38,8 @@ class BMRU(Recurrence[BMRUWeights]):
     it replaces z by σ(|ĥ| − β) and the sign by tanh(ĥ). That choice is ours, and so is the initialisation: weights and
     biases as torch.nn.Linear's, U(−1/√p, 1/√p), and α as 1. The read-out sees h. Trainable parameters: 2 (dp + d) + d.
 
-    Only the paper's abstract was available: neither equation nor gradient was compared with its text. Its cumulative
-    successors, CMRU and αCMRU (Brandoit et al. 2026, arXiv:2605.11855), are left out, as their equations were not
-    available.
+    Neither equation nor gradient was compared with the paper's text. Its cumulative successors, CMRU and αCMRU
+    (Brandoit et al. 2026, arXiv:2605.11855), are left out, as their equations were not available.
 
     No published result of it is available here.
 

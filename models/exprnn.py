@@ -28,8 +28,8 @@ class ExpWeights:
 class ExpRNN(Recurrence[ExpWeights]):
     """Recurrent network with orthogonal recurrence, (T, B, p) to (T, B, d).
 
-    Source: Lezcano-Casado and Martínez-Rubio 2019 (arXiv:1901.08428), from knowledge of the paper; the parameter
-    counts quoted elsewhere confirm its form::
+    Source: Lezcano-Casado and Martínez-Rubio 2019 (arXiv:1901.08428), written from memory, not compared with
+    the paper's text; the parameter counts quoted elsewhere confirm its form::
 
         h[n] = modReLU(exp(A) h[n-1] + V x[n])            modReLU(u) = sign(u) ReLU(|u| + b),   A = M − Mᵀ
 

@@ -30,8 +30,8 @@ class FastGRNNWeights:
 class FastGRNN(Recurrence[FastGRNNWeights]):
     """Gated recurrent network with shared matrices, (T, B, p) to (T, B, d).
 
-    Source: Kusupati et al. 2018 (arXiv:1901.02358), from knowledge of the paper; the parameter counts quoted
-    elsewhere confirm its form::
+    Source: Kusupati et al. 2018 (arXiv:1901.02358), written from memory, not compared with the paper's
+    text; the parameter counts quoted elsewhere confirm its form::
 
         s = V x[n] + W h[n-1]                        g = σ(s + b_g)
         h[n] = (σ(ζ) (1 − g) + σ(ν)) tanh(s + b_h) + g h[n-1],    ζ and ν scalars

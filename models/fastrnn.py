@@ -28,8 +28,8 @@ class FastRNNWeights:
 class FastRNN(Recurrence[FastRNNWeights]):
     """Residual recurrent network, (T, B, p) to (T, B, d).
 
-    Source: Kusupati et al. 2018 (arXiv:1901.02358), from knowledge of the paper; the parameter counts quoted
-    elsewhere confirm its form::
+    Source: Kusupati et al. 2018 (arXiv:1901.02358), written from memory, not compared with the paper's
+    text; the parameter counts quoted elsewhere confirm its form::
 
         h[n] = σ(a) tanh(V x[n] + W h[n-1] + b) + σ(c) h[n-1],    a and c scalars
 

@@ -24,8 +24,8 @@ class GatedAntisymmetricWeights(AntisymmetricWeights):
 class GatedAntisymmetricRNN(Antisymmetric[GatedAntisymmetricWeights]):
     """Antisymmetric recurrent unit with gate, (T, B, p) to (T, B, d).
 
-    Source: Chang et al. 2019 (arXiv:1902.09689), from knowledge of the paper; the parameter counts quoted elsewhere
-    confirm its form::
+    Source: Chang et al. 2019 (arXiv:1902.09689), written from memory, not compared with the paper's text;
+    the parameter counts quoted elsewhere confirm its form::
 
         a = (M − Mᵀ − γ I) h[n-1]                    g = σ(a + U_g x[n] + b_g)
         h[n] = h[n-1] + ε g tanh(a + U x[n] + b)

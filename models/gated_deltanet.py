@@ -42,8 +42,8 @@ class GatedDeltaNetWeights:
 class GatedDeltaNet(Heads[GatedDeltaNetWeights]):
     """Delta rule with decay and an output gate, (T, B, p) to (T, B, d).
 
-    Source: Yang et al. 2025 (arXiv:2412.06464), eq. 10, as in flash-linear-attention; q, k and v as in DeltaNet, with
-    keys of ⌈w/2⌉ entries and values of w::
+    Source: Yang et al. 2025 (arXiv:2412.06464), eq. 10, as in flash-linear-attention; q, k and v as in DeltaNet, but
+    queries and keys have ⌈w/2⌉ entries, so that the length of q is ⌈w/2⌉^(−1/2); values have w::
 
         α = exp(−exp(A_log) softplus(A x + b))        β = σ(B x)
         S[n] = α S[n-1] + β k (v − α S[n-1]ᵀ k)ᵀ       o[n] = norm(S[n]ᵀ q) s SiLU(G x)
@@ -51,8 +51,7 @@ class GatedDeltaNet(Heads[GatedDeltaNetWeights]):
     With ``eigenvalues`` of −1 to 1 β is twice as large. All maps start as N(0, 0.02²), A_log as log U(0, 16), b as
     softplus⁻¹(Δ₀) with log Δ₀ uniform between log 0.001 and log 0.1 and Δ₀ ≥ 10⁻⁴, s as 1; A_log, b and s have no
     weight decay. The read-out sees o; output map, short convolution and gated map belong to the residual block, see
-    ``base.block``.
-    Trainable parameters: 2pH⌈w/2⌉ + 2pd + 2pH + 2H + w.
+    ``base.block``. Trainable parameters: 2pH⌈w/2⌉ + 2pd + 2pH + 2H + w.
 
     Args:
         heads: Number of heads, at most.

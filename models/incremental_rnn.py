@@ -31,8 +31,8 @@ class IncrementalWeights:
 class IncrementalRNN(Recurrence[IncrementalWeights]):
     """Incremental recurrent network, (T, B, p) to (T, B, d).
 
-    Source: Kag, Zhang, Saligrama 2020 (RNNs incrementally evolving on an equilibrium manifold), from knowledge of the
-    paper. At each input step K Euler steps evolve an increment g from 0::
+    Source: Kag, Zhang, Saligrama 2020 (RNNs incrementally evolving on an equilibrium manifold), written from memory,
+    not compared with the paper's text. At each input step K Euler steps evolve an increment g from 0::
 
         g ← g + η_k (tanh(W (g + h[n-1]) + V x[n] + b) − α (g + h[n-1])),   k = 1 … K;        h[n] = g
 

@@ -28,7 +28,8 @@ class IndWeights:
 class IndRNN(Stacked[IndWeights]):
     """Independently recurrent network, (T, B, p) to (T, B, d).
 
-    Source: Li et al. 2018 (arXiv:1803.04831), from knowledge of the paper; layers l = 1 … L, h⁰ = x::
+    Source: Li et al. 2018 (arXiv:1803.04831), written from memory, not compared with the paper's text;
+    layers l = 1 … L, h⁰ = x::
 
         h[n] = ReLU(V hˡ⁻¹[n] + w h[n-1] + b),    w a vector with |w| ≤ 2^(1/T_max)
 

@@ -60,12 +60,14 @@ class LinOSS(LinearOscillators[LinOSSWeights]):
         z[n] = z[n-1] + Δ (B u[n] − A x[n-1])                              scheme imex
         x[n] = x[n-1] + Δ z[n]
 
-    Eigenvalues have |λ|² = S with ``im`` and 1 with ``imex``. Â and s start as U(0, 1), B as U(−1/√p, 1/√p) in each
-    part. The read-out sees Re x and Im x, and starts as U(−1/√d, 1/√d) with bias 0. D u and the output map belong to
-    the residual block, see ``base.block``. Â and s have no weight decay. Trainable parameters: 2dp + 2d.
+    Eigenvalues have |λ|² = S with ``im``, and |λ| = 1 with ``imex`` while Δ² A < 4, as at the start; beyond that, one
+    is outside the unit circle. Â and s start as U(0, 1), B as U(−1/√p, 1/√p) in each part. The read-out sees Re x and
+    Im x, and starts as U(−1/√d, 1/√d) with bias 0. D u and the output map belong to the residual block, see
+    ``base.block``. Â and s have no weight decay. Trainable parameters: 2dp + 2d.
 
     Args:
-        scheme: ``im``, implicit, which is dissipative; ``imex``, implicit-explicit, which conserves energy.
+        scheme: ``im``, implicit, which is dissipative; ``imex``, implicit-explicit, which conserves energy while
+            Δ² A < 4.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 

@@ -74,7 +74,8 @@ class LRU(Recurrence[LRUWeights]):
         """Fill ``weight`` as in the paper; gamma, which depends on nu, is set in ``reset_parameters``."""
         if name == "nu":
             low, high = RINGS[self.ring]
-            nn.init.uniform_(weight, low**2, high**2, generator=generator).log_().mul_(-0.5).log_()
+            nn.init.uniform_(weight, low**2, high**2, generator=generator)
+            weight.clamp_(min=torch.finfo(weight.dtype).tiny).log_().mul_(-0.5).log_()  # uniform_ can return 0
         elif name == "theta":
             nn.init.uniform_(weight, 0.0, PHASES[self.phase], generator=generator).log_()
         elif name != "gamma":

@@ -39,7 +39,8 @@ class Transformer(SequenceLayer[Weights]):
     and the read-out sees norm(uᴸ), at the last step if the target is one value. R rotates the pairs of each head, w
     wide, by angles n · 10000^(−2i/w) at step n. If 2 · heads does not divide d, the width of a head is rounded up to an
     even number. W_gate and W_up have ⌈d/3⌉ · 8 units. No state is carried between calls. It costs T² products, so it
-    suits short sequences.
+    suits short sequences. Second derivatives need ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`` around the call:
+    torch's fused attention has none on CPUs.
 
     All weights start as N(0, 0.02²), O and W_down as N(0, 0.02²/(2L)), E and e as torch.nn.Linear's; scales of norms as
     1, without weight decay. Trainable parameters: dp + d + L (4da + 3df + 2d) + d for heads of total width a and f
@@ -94,14 +95,15 @@ class Transformer(SequenceLayer[Weights]):
             v = _normed(u, w[f"before{k}"])
             q, key, value = (self._by_head(affine(w[f"{name}{k}"], v)) for name in "QKV")
             attended = scaled_dot_product_attention(rotated(q, turn), rotated(key, turn), value, is_causal=True)
-            u = u + affine(w[f"O{k}"], attended.permute(0, 3, 1, 2, 4).flatten(3))
+            by_member = attended.unflatten(0, u.shape[:3:2])
+            u = u + affine(w[f"O{k}"], by_member.permute(0, 3, 1, 2, 4).flatten(3))
             z = _normed(u, w[f"between{k}"])
             u = u + affine(w[f"down{k}"], silu(affine(w[f"gate{k}"], z)) * affine(w[f"up{k}"], z))
         return _normed(u, w["behind"]), ()
 
     def _by_head(self, rows: Tensor) -> Tensor:
-        """Return (M, B, heads, T, w) of (M, T, B, heads · w)."""
-        return rows.reshape(*rows.shape[:-1], self.heads, -1).permute(0, 2, 3, 1, 4)
+        """Return (M · B, heads, T, w) of (M, T, B, heads · w): given five dimensions, torch would store T² scores."""
+        return rows.reshape(*rows.shape[:-1], self.heads, -1).permute(0, 2, 3, 1, 4).flatten(0, 1)
 
 
 def sizes(d: int, heads: int) -> tuple[int, int]:

@@ -139,7 +139,7 @@ TASK = TaskSpec(
         ),
         "tau_gru": changes(
             drops=(),
-            source="tau-GRU, Tables 6 and 9 and text (dropout of 0.03); the batch is LEM's",
+            source="τ-GRU, Tables 6 and 9 and text (dropout of 0.03); the batch is LEM's",
             paper="taugru",
             unstated=("batch",),
         ),

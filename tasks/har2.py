@@ -134,7 +134,7 @@ TASK = TaskSpec(
     recipes={
         "": Recipe(hidden=64, batch=64, epochs=250, source="coRNN, Tables 3 and 7 and text", paper="cornn"),
         "tau_gru": changes(
-            epochs=100, source="tau-GRU, Tables 2 and 9; the batch is coRNN's", paper="taugru", unstated=("batch",)
+            epochs=100, source="τ-GRU, Tables 2 and 9; the batch is coRNN's", paper="taugru", unstated=("batch",)
         ),
     },
     variants="empty: each channel of mean 0 and variance 1 over the training split; raw: as measured",
@@ -150,7 +150,7 @@ TASK = TaskSpec(
         ),
         note("validation windows are of the same persons as the training windows, test windows of others", minor=True),
         note("coRNN's code averages the accuracy over batches of unequal size", "cornn"),
-        note("tau-GRU prints 64 units in Table 2 and 128 in Tables 9 and 10", "taugru"),
+        note("τ-GRU prints 64 units in Table 2 and 128 in Tables 9 and 10", "taugru"),
     ),
     files=FILES,
     baselines={"majority": Majority(1), "1-NN": Nearest(1), "MiniRocket": MiniRocket(1)},

@@ -72,8 +72,8 @@ TASK = replace(
         "tau_gru": SCIFAR.recipes["tau_gru"],
     },
     variants="empty: one block of N(0, 1) noise for all sequences, as all released code does; noise=uniform: one block "
-    "of U[0, 1) noise, as coRNN's text says; noise=per_sample: fresh N(0, 1) noise for each sequence, the same each "
-    "epoch, as the texts of Lipschitz RNN and τ-GRU may be read",
+    "of U[0, 1) noise, as coRNN's text says; noise=per_sample: N(0, 1) noise of its own for each sequence, the same in "
+    "every epoch, as the texts of Lipschitz RNN and τ-GRU may be read",
     protocols=(
         note("coRNN trains on 47000 images, this task and the others on 48000", "cornn"),
         note(

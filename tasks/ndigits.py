@@ -58,8 +58,8 @@ TASK = replace(
     recipes={"": replace(NCIFAR.recipes[""], source="LEM's noise-padded CIFAR-10, Table 8")},
     variant="T=1000",
     variants="T=500 or T=1000, one block of N(0, 1) noise for all sequences; T=500,noise=per_sample or"
-    " T=1000,noise=per_sample, fresh N(0, 1) noise for each sequence, the same each epoch",
+    " T=1000,noise=per_sample, N(0, 1) noise of its own for each sequence, the same in every epoch",
     length="T",
-    lag="T - 8 steps of noise after the image",
+    lag="T − 8 steps of noise after the image",
     protocols=(note("a surrogate of noise-padded CIFAR-10 for machines without it; no paper prints a number for it"),),
 )

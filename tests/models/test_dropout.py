@@ -1,4 +1,4 @@
-"""Dropout on what a layer is batch_of and on what is read out, against what its definition says."""
+"""Dropout on the inputs of a layer and on what is read out, against its definition."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +52,7 @@ def oscillators(w: dict[str, Array], implicit: bool, damped: bool = False) -> Ma
     if damped:
         damp = np.diag(np.maximum(w["G"], 0))
         roots = np.sqrt(np.diag(one + dt @ damp))
-        step = np.diag(dt) ** 2
+        step = np.maximum(np.diag(dt) ** 2, 1e-6)  # the authors' least
         stiff = np.diag(np.clip(w["A"], (roots - 1) ** 2 / step, (roots + 1) ** 2 / step))
     # z' + dt G z' + (dt A x' if implicit) = z + dt B u - (dt A x if not);  x' - dt z' = x
     left = np.block([[one, -dt], [dt @ stiff if implicit else none, one + dt @ damp]])
@@ -108,6 +109,26 @@ def test_a_state_space_model_is_its_dense_complex_system(kind: str, p: int, half
         np.testing.assert_allclose(actual[0].detach().numpy(), expected, rtol=1e-9, atol=1e-11 * size)
 
 
+@pytest.mark.parametrize("s", [-6.0, -8.0])
+def test_a_damped_oscillator_of_tiny_steps_is_its_dense_system(s: float) -> None:
+    layer = build("d_linoss", 2, 4)
+    with torch.no_grad():
+        layer.get_parameter("s").fill_(s)
+        layer.get_parameter("A").fill_(1e9)
+    of_real_parts = step_matrix(layer).reshape(4, 4, 4, 4)[::2, :, ::2].reshape(8, 8)
+    np.testing.assert_allclose(of_real_parts, DENSE["d_linoss"](numbers(layer))[0], rtol=1e-9)
+
+
+def step_matrix(layer: Recurrence[Any]) -> Array:
+    """The real matrix by which one step of the layer, without input, multiplies its state."""
+    shape, nothing = (len(layer.STATE), 1, layer.hidden_size), torch.zeros(1, 1, layer.input_size, dtype=torch.float64)
+
+    def after(flat: torch.Tensor) -> torch.Tensor:
+        return torch.cat(layer(nothing, tuple(flat.view(shape)))[1], -1).flatten()
+
+    return torch.autograd.functional.jacobian(after, torch.zeros(math.prod(shape), dtype=torch.float64)).numpy()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=20)
 @given(seed=st.integers(0, 999), scale=st.floats(0.0, 3.0))
@@ -117,21 +138,19 @@ def test_no_eigenvalue_is_outside_the_unit_circle_wherever_training_leads(kind: 
         for name, weight in layer.named_parameters():
             if kind != "linoss imex" or name != "A":  # explicit positions are stable while Δ² A < 4, where A starts
                 weight.add_(scale * torch.from_numpy(rng.standard_normal(tuple(weight.shape))))
-    size = np.abs(np.linalg.eigvals(DENSE[kind](numbers(layer))[0]))
+    size = np.abs(np.linalg.eigvals(step_matrix(layer)))
     assert size.max() <= 1 + 1e-6
     if kind == "linoss imex":
         np.testing.assert_allclose(size, 1, rtol=1e-6)
 
 
 def test_implicit_oscillators_forget_by_the_square_root_of_s_and_damped_ones_by_their_damping() -> None:
-    w = numbers(build("linoss", 2, 5))
-    rate = 1 / (1 + expit(w["s"]) ** 2 * np.maximum(w["A"], 0))
-    found = np.sort(np.abs(np.linalg.eigvals(DENSE["linoss"](w)[0])) ** 2)
-    np.testing.assert_allclose(found, np.sort(np.repeat(rate, 2)), rtol=1e-9)
-    w = numbers(build("d_linoss", 2, 5))
-    rate = 1 / (1 + expit(w["s"]) * np.maximum(w["G"], 0))
-    found = np.sort(np.abs(np.linalg.eigvals(DENSE["d_linoss"](w)[0])) ** 2)
-    np.testing.assert_allclose(found, np.sort(np.repeat(rate, 2)), rtol=1e-9)
+    for kind in ("linoss", "d_linoss"):
+        w = numbers(layer := build(kind, 2, 5))
+        dt = expit(w["s"])
+        rate = 1 / (1 + (dt**2 * np.maximum(w["A"], 0) if kind == "linoss" else dt * np.maximum(w["G"], 0)))
+        found = np.sort(np.abs(np.linalg.eigvals(step_matrix(layer))) ** 2)
+        np.testing.assert_allclose(found, np.sort(np.repeat(rate, 4)), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +184,13 @@ def test_what_decides_eigenvalues_never_decays_and_has_the_learning_rate_of_its_
     decisive = {name for name, other in moved.items() if not np.array_equal(other, transition)}
     rates = {name: group.rate for group in layer.groups().values() if not group.decay for name in group.weights}
     assert decisive and {rates.get(name) for name in decisive} == {rate}
+
+
+def test_lru_starts_finite_even_where_a_uniform_draw_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.nn.init, "uniform_", lambda weight, low, high, generator: weight.fill_(low))
+    layer: Any = get_model("lru").build(Sizes(2, 4, 1, 9), ring="0-1")
+    layer(torch.ones(3, 1, 2))[0].sum().backward()
+    assert layer.nu.isfinite().all() and layer.nu.grad.isfinite().all()
 
 
 def test_lrus_input_is_scaled_so_that_its_states_start_with_the_variance_of_their_drive() -> None:

@@ -1,4 +1,4 @@
-"""Free runs: what is batch_of back, what is measured, where the series come from, and trivial predictors of them."""
+"""Free runs: what is fed back, what is measured, where the series come from, and their trivial predictors."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_every_label_is_what_a_human_would_say(name: str, which: str) -> None:
 
 
 @languages
-def test_training_is_short_and_held_out_is_long_with_all_lengths_alike_likely(name: str) -> None:
+def test_training_is_short_and_held_out_is_long_with_all_lengths_equally_likely(name: str) -> None:
     data, even = load(name), name == "modular_arithmetic"
     assert (data.valid.inputs.shape, data.test.inputs.shape) == ((1024, 256), (8192, 256))
     for split, first, last in [(stream(name, 1, 8000), 3 + even, 40), (data.test, 40, 256)]:
@@ -123,7 +123,7 @@ def test_accuracy_by_length_is_that_of_the_sequences_of_these_lengths(name: str)
 
 
 @languages
-def test_all_symbols_are_alike_likely(name: str) -> None:
+def test_all_symbols_are_equally_likely(name: str) -> None:
     counts = torch.bincount(load(name).test.inputs.long().flatten()).numpy()
     if name == "modular_arithmetic":
         assert counts[4] == 8192

@@ -191,7 +191,7 @@ def test_copy_memory_costs_one_without_memory_what_the_formula_says(delay: int, 
     assert task.chance_at(f"L={delay}") == pytest.approx(formula, rel=1e-12)
 
 
-def test_copy_memory_costs_one_who_remembers_nothing_at_all() -> None:
+def test_copy_memory_has_no_loss_with_perfect_memory() -> None:
     test = load("copy_memory").test
     answers = torch.cat((torch.zeros(1000, 110, dtype=torch.int64), test.inputs[:, :10].long()), 1)
     perfect = 100 * one_hot(answers, 9).float()

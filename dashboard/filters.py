@@ -46,7 +46,7 @@ def describe_filters() -> str:
 
 def draw_pool_filter(rows: Sequence[Row]) -> Pool:
     """Draw the pickers of the pool and return it: ranks are computed among its rows."""
-    models = sorted({row.model for row in rows if row.kind == "reproduced"})
+    models = sorted({row.model for row in rows if row.kind == "retrained"})
     families = sorted({row.family for row in rows if row.family})
     left, middle, right = st.columns(3)
     return Pool(
@@ -65,7 +65,7 @@ def draw_row_filters(rows: Sequence[Row]) -> list[Row]:
     text = state.draw_text_field("Search", "q", container=first, hint="model, family, protocol, row").lower()
     verdicts = state.draw_choices("Verdict", "verdict", VERDICTS, container=second)
     paper_protocol = state.draw_switch("Paper's protocol only", "protocol", container=third)
-    ours = [row for row in rows if row.kind == "reproduced"]
+    ours = [row for row in rows if row.kind == "retrained"]
     names = dict(zip((row.key for row in ours), table_frames.row_labels(ours), strict=True))
     sizes = draw_similarity_filter("Same size as", "size", ours, names, lambda row: row.parameters, first)
     budgets = draw_similarity_filter(
@@ -74,7 +74,7 @@ def draw_row_filters(rows: Sequence[Row]) -> list[Row]:
 
     def passes(row: Row) -> bool:
         searched_text = f"{row.label} {row.model} {row.family} {row.config} {'; '.join(row.departures)}".lower()
-        if row.kind != "reproduced":
+        if row.kind != "retrained":
             return text in searched_text
         return (
             text in searched_text

@@ -31,7 +31,7 @@ BY = {"model": "by model", "place": "by board"}
 
 def draw(url: str) -> None:
     """Draw the bars, the cost against the score of one board, and the table."""
-    rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "reproduced"]
+    rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "retrained"]
     if not rows:
         raise ConfigError("The store has no retrainings yet. Their cost will appear here.")
     pickers, corner = page_frame.draw_head()

@@ -25,7 +25,7 @@ from longwave.platform.render.harmless import in_streamlit
 
 def draw(url: str) -> None:
     """Draw the model in the URL."""
-    rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "reproduced"]
+    rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "retrained"]
     models = sorted({row.model for row in rows})
     if not models:
         raise ConfigError("The store holds no retrainings yet. Models appear once a sweep has retrained its winners.")
@@ -86,7 +86,7 @@ def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     st.subheader("Effect of its settings", anchor=False)
     bar, _ = page_frame.draw_head()
     task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), bar, {"pair": lambda _: ()})
-    row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "reproduced")
+    row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "retrained")
     ids = tuple(run.id for run in cached_reads.open_store(url).search_runs(row.config))
     trials = cached_reads.read_trials(url, ids)
     names = varied_settings(trials)

@@ -37,15 +37,15 @@ BOARDS = ("board", "separates", "best network", "median [95 %]", "how sure")
 def draw(url: str) -> None:
     """Draw the introduction, the heat maps, and both tables."""
     rows = cached_reads.read_board_rows(url)
-    if not any(row.kind == "reproduced" for row in rows):
+    if not any(row.kind == "retrained" for row in rows):
         raise ConfigError("The store holds no retrainings yet. They appear once a sweep has retrained its winners.")
     page_frame.draw_live_sweeps(url)
     boards = group_by_board(rows)
     parts = overviews(rows)
     body, corner = page_frame.draw_head(1000)
     body.markdown(ABOUT)
-    retraining_count = sum(row.seed_count for row in rows if row.kind == "reproduced")
-    models = {row.model for row in rows if row.kind == "reproduced"}
+    retraining_count = sum(row.seed_count for row in rows if row.kind == "retrained")
+    models = {row.model for row in rows if row.kind == "retrained"}
     board_count = f"{len(boards)} board{'s' * (len(boards) != 1)}"
     separation_text = count_words([word for part in parts for word in part.separations])
     totals = f"{len(models)} models on {board_count}, {retraining_count:,} retrainings"

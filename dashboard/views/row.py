@@ -33,7 +33,7 @@ def draw(url: str) -> None:
     body.subheader(in_streamlit(f"{row.label} on {row.board}: {median(row)}"), anchor=False)
     bar = st.container(horizontal=True)
     page_frame.draw_link(bar, "task", f"Board of {row.board}", task=row.task, variant=row.variant)
-    if row.kind != "reproduced":
+    if row.kind != "retrained":
         st.caption("It was not retrained here, so it has no rank.")
         draw_published(row)
         with corner:

@@ -53,19 +53,19 @@ def draw(url: str) -> None:
         filtered = filters.draw_row_filters(rows)
         shown = filters.draw_column_choice()
         bar = st.container(horizontal=True, vertical_alignment="bottom")
-        reproduced = filters.draw_sort_order([row for row in filtered if row.kind == "reproduced"], bar)
+        retrained = filters.draw_sort_order([row for row in filtered if row.kind == "retrained"], bar)
         with_published = state.draw_switch("Published numbers", "published", True, bar)
-    reproduced = stars.pinned_first(reproduced, [row for row in rows if row.kind == "reproduced"])
+    retrained = stars.pinned_first(retrained, [row for row in rows if row.kind == "retrained"])
     draw_about(url, task, variant)
-    if not reproduced:
+    if not retrained:
         raise ConfigError("No row matches these filters. Remove one of them.")
     st.markdown(f"**{in_streamlit(answer(rows).sentence)}**")
     draw_baselines(rows)
     st.caption(
-        f"{len(reproduced)} of {sum(row.kind == 'reproduced' for row in task_rows if row.variant == variant)} rows "
+        f"{len(retrained)} of {sum(row.kind == 'retrained' for row in task_rows if row.variant == variant)} rows "
         "that were trained here" + filters.describe_filters()
     )
-    view = view_board(reproduced, shown, [row for row in reproduced if stars.is_pinned(row)])
+    view = view_board(retrained, shown, [row for row in retrained if stars.is_pinned(row)])
     if state.address_list("select"):
         left_side, right_side = st.columns([3, 2], gap="medium")
         with left_side:
@@ -76,9 +76,9 @@ def draw(url: str) -> None:
         draw_board(view)
         st.caption("Select a row to see its seeds and curves beside the table; select two or more to compare them.")
     others = [row for row in filtered if row.trivial or (with_published and row.kind == "published")]
-    figures = board_figures.board_figures(url, [*reproduced, *others], rows, task_rows, with_published)
+    figures = board_figures.board_figures(url, [*retrained, *others], rows, task_rows, with_published)
     draw_references(others)
-    selections = {str(row.settings["selection"]) for row in reproduced}
+    selections = {str(row.settings["selection"]) for row in retrained}
     st.caption(table_frames.ranked_how(rows[0], selections))
     with corner:
         tables = [

@@ -119,7 +119,7 @@ def _make_trial(config: TrialConfig, level: int, facts: Mapping[str, str], rng: 
 def _measure_store(store: Store, runs: int, repeats: int) -> list[BoardTime]:
     task = store.tasks()[0]
     rows = read_board(store)
-    shape = f"{runs} runs, {sum(row.kind == 'reproduced' for row in rows)} rows, {len(store.tasks())} tasks"
+    shape = f"{runs} runs, {sum(row.kind == 'retrained' for row in rows)} rows, {len(store.tasks())} tasks"
     calls: dict[str, Callable[[], object]] = {
         "boards of all tasks": lambda: read_board(store),
         "overview of all tasks": lambda: overviews(read_board(store)),

@@ -107,7 +107,7 @@ def answer(rows: Sequence[Row]) -> Leading:
     if with_few_seeds:
         have = "has" if len(with_few_seeds) == 1 else "have"
         why.append(f"Provisional: {len(with_few_seeds)} of {len(ranked)} rows {have} fewer than {ENOUGH} seeds.")
-    if not any(row.kind == "reproduced" for row in rows):
+    if not any(row.kind == "retrained" for row in rows):
         why.append(NO_ROW)
     best = leaders[0] if leaders else None
     passed_over = best is not None and best is not ranked[0]

@@ -79,7 +79,7 @@ class Column:
 
 def retrained(write: Callable[[Row], str]) -> Callable[[Row], str]:
     """Return a writer that puts a dash for rows that were not retrained here."""
-    return lambda row: write(row) if row.kind == "reproduced" else texts.DASH
+    return lambda row: write(row) if row.kind == "retrained" else texts.DASH
 
 
 COLUMNS: tuple[Column, ...] = (
@@ -99,7 +99,7 @@ COLUMNS: tuple[Column, ...] = (
            " rows are ordered and ranked by it. In brackets the order-statistic interval: 94 % at five seeds, from"
            " the best to the worst, 95 % from six on; other levels are printed. For trivial predictors and published"
            " numbers, their only number. †: a trivial predictor is better.", "number", ALL, unit=METRIC,
-           read=lambda row: row.median if row.kind == "reproduced" else row.mean, write=texts.marked_median, left=True),
+           read=lambda row: row.median if row.kind == "retrained" else row.mean, write=texts.marked_median, left=True),
     Column("mean", "mean ± std (n)", "Mean and standard deviation (n − 1) of the test metric over the n retrainings"
            " with fresh seeds that ended ok, of all that ended ok or diverged; each scored at its best epoch on"
            " validation, or at its last if the protocol sets that; two digits of the deviation. It is descriptive"
@@ -157,7 +157,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("variant", "variant", "Variant of the task.", "text"),
     Column("model", "model key", "Registry key of the model; of a trivial predictor, its name.", "text"),
     Column("family", "family", "Idea behind the model, if known.", "text"),
-    Column("kind", "kind", "“reproduced”: retrained here; “published”: printed, and not retrained here; “trivial”: a"
+    Column("kind", "kind", "“retrained”: trained here; “published”: printed, and not trained here; “trivial”: a"
            " predictor that no sweep trains.", "text"),
     Column("mark", "mark", "What distinguishes the row from others with its title on its board: something known to"
            " readers, else the start of its identity. Empty if no other has its title.", "text"),

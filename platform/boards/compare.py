@@ -163,7 +163,7 @@ def resolve(rows: Sequence[Row], name: str) -> str:
     Raises:
         ConfigError: It names neither, or several rows, or a superseded one; the message says what to do.
     """
-    retrained = [row for row in rows if row.kind == "reproduced"]
+    retrained = [row for row in rows if row.kind == "retrained"]
     models = {row.model for row in retrained if row.current}
     if name in models:
         return name

@@ -22,7 +22,7 @@ def labelled(rows: Sequence[Row]) -> list[Row]:
     for same_title in by_title.values():
         if len(same_title) > 1:
             marks |= {row.key: f"in {quote_numbers(row)}" for row in same_title if row.kind == "published"}
-            marks |= _marks([row for row in same_title if row.kind == "reproduced"])
+            marks |= _marks([row for row in same_title if row.kind == "retrained"])
     return [replace(row, mark=marks[row.key]) if marks.get(row.key) else row for row in rows]
 
 

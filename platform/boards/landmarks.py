@@ -66,4 +66,4 @@ def _trained(role: str, row: Row) -> Landmark:
 
 
 def _printed(row: Row) -> str:
-    return row.title.partition(" (")[0] if row.kind == "reproduced" else row.label
+    return row.title.partition(" (")[0] if row.kind == "retrained" else row.label

@@ -19,7 +19,7 @@ def quote_numbers(row: Row) -> str:
 
 def write_verdicts(row: Row) -> str:
     """Return the verdict on each published number, in short: ``better (0.22)``; see ``write_verdict`` for more."""
-    numbers = row.published if row.kind == "reproduced" else ()
+    numbers = row.published if row.kind == "retrained" else ()
     short = [f"{n['verdict']}" + (f" ({factor_text(n['ratio'])})" if n["ratio"] is not None else "") for n in numbers]
     return "; ".join(short) or DASH
 

@@ -11,7 +11,7 @@ from longwave.platform.records.identity import digest
 from longwave.platform.statistics.scale import Scale, Score, scale_of
 from longwave.platform.statistics.stats import Estimate, diverged_share
 
-Kind = Literal["reproduced", "published", "trivial"]
+Kind = Literal["retrained", "published", "trivial"]
 RowState = Literal["ok", "diverged", "failed", "missing"]
 SHORT = 12
 """Digits shown of a row's name."""
@@ -33,7 +33,7 @@ class Row:
         metric, unit, goal: The test metric.
         mean, std: Test metric over the retrainings that ended ok, std with n − 1; or the published number. Descriptive
             only.
-        kind: ``reproduced``: retrained here; ``published``: a number from a paper, not retrained here;
+        kind: ``retrained``: trained here; ``published``: a number from a paper, not trained here;
             ``trivial``: a predictor that no sweep trains. Only the first kind is ranked.
         family: Family of the model; empty if unknown.
         superseded: Why the row is superseded: a newer version of task, model or rules was trained, or a longer search
@@ -88,7 +88,7 @@ class Row:
     unit: str
     goal: str
     mean: float | None = None
-    kind: Kind = "reproduced"
+    kind: Kind = "retrained"
     mark: str = ""
     task_title: str = ""
     family: str = ""
@@ -163,7 +163,7 @@ class Row:
     @property
     def current(self) -> bool:
         """Whether it was retrained here and not superseded: such rows are compared, and ranked if trusted."""
-        return self.kind == "reproduced" and not self.superseded
+        return self.kind == "retrained" and not self.superseded
 
     @property
     def seeds(self) -> list[Score]:
@@ -226,7 +226,7 @@ class Row:
     @property
     def key(self) -> str:
         """Name in links: the configuration's identity; for the other kinds, a hash of the published number."""
-        if self.kind == "reproduced":
+        if self.kind == "retrained":
             return self.config
         printed = [{k: v for k, v in number.items() if k not in ("sources", "note")} for number in self.published]
         return digest([self.task, self.variant, self.kind, self.model, printed])
@@ -234,7 +234,7 @@ class Row:
     @property
     def command(self) -> str:
         """Command that trains it once more and checks its number; empty for the other kinds."""
-        return command(self.config) if self.kind == "reproduced" else ""
+        return command(self.config) if self.kind == "retrained" else ""
 
 
 def group_by_board(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:

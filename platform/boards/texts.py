@@ -113,7 +113,7 @@ def result(row: Row, power: int = 0) -> str:
     if row.mean is None:
         return row.state
     number = shown(row.mean, row.std, power)
-    if row.kind != "reproduced":
+    if row.kind != "retrained":
         return number + (f" ({row.n})" if row.n else "") + f" ({row.kind})"
     return f"{number} ({counted(row)}{', provisional' if row.provisional else ''})"
 
@@ -137,7 +137,7 @@ def median(row: Row, power: int = 0, interval: bool = True) -> str:
         interval: Whether to add the interval.
     """
     perfect = row.scale.perfect if row.goal == "max" else None
-    if row.kind != "reproduced":
+    if row.kind != "retrained":
         if row.mean is None:
             return DASH
         return number_text(row.mean) if perfect is None and not power else score_text(row.mean, perfect, power)
@@ -162,7 +162,7 @@ def marked_median(row: Row, power: int = 0, interval: bool = True) -> str:
 
 def share(row: Row) -> str:
     """Return the share of seeds that diverged with its 95 % interval: ``20 % [1, 72]``; ``none``, or a dash."""
-    if row.kind != "reproduced" or row.share is None:
+    if row.kind != "retrained" or row.share is None:
         return DASH
     value, *ends = (100 * (part or 0.0) for part in (row.share.value, row.share.low, row.share.high))
     return f"{value:.0f} % [{ends[0]:.0f}, {ends[1]:.0f}]" if row.diverged else NONE
@@ -177,7 +177,7 @@ def seeds(row: Row) -> str:
     """Return how the retrainings ended: ``5 ok``, ``3 ok, 1 diverged, 1 missing``."""
     ends = {"ok": row.n, "diverged": row.diverged, "failed": row.failed, "missing": row.missing}
     ended = ", ".join(f"{count} {end}" for end, count in ends.items() if count)
-    return ended if ended and row.kind == "reproduced" else DASH
+    return ended if ended and row.kind == "retrained" else DASH
 
 
 def searched(row: Row) -> str:
@@ -185,7 +185,7 @@ def searched(row: Row) -> str:
 
     ``32 drawn, 2 completed, 1 diverged``; ``none`` without a search.
     """
-    if row.kind != "reproduced":
+    if row.kind != "retrained":
         return DASH
     diverged = f", {row.search_diverged:,} diverged" if row.search_diverged else ""
     return f"{row.searched:,} drawn, {row.search_whole:,} completed{diverged}" if row.searched else "none"
@@ -213,7 +213,7 @@ def protocol_parts(row: Row) -> list[str]:
     """Return the recipe, departures from it, known differences, differences from published numbers, and how the
     settings were searched; nothing for rows that were not retrained here.
     """
-    if row.kind != "reproduced":
+    if row.kind != "retrained":
         return []
     recipe = _recipe(row.recipe)
     known_text = f"{len(row.known)} known difference{'s' if len(row.known) > 1 else ''}: {'; '.join(row.known)}"

@@ -16,7 +16,7 @@ from longwave.platform.render.terminal import print_markdown, show_waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.training.environment import describe
 
-COUNTED = {"reproduced": "trained rows", "published": "printed numbers", "trivial": "trivial predictors"}
+COUNTED = {"retrained": "trained rows", "published": "printed numbers", "trivial": "trivial predictors"}
 """Words for the kinds of rows that an edition counts."""
 
 

@@ -74,7 +74,7 @@ def list_changes(changes: Sequence[Change]) -> list[str]:
             board = (change.task, change.variant)
             lines += ["", f"## {in_markdown(f'{change.task} {change.variant}')}".rstrip(), ""]
         ends = " → ".join(filter(None, (change.before, change.after)))
-        kind = "" if change.kind == "reproduced" else f" ({change.kind})"
+        kind = "" if change.kind == "retrained" else f" ({change.kind})"
         title, ends, why = map(in_markdown, (change.title, ends, "; ".join(change.reasons)))
         lines.append(f"- {title} `{change.key[:12]}`{kind}: {ends}: {why}")
     return lines
@@ -85,7 +85,7 @@ def describe_row(row: Mapping[str, Any]) -> str:
     ranked = "superseded" if row["superseded"] else f"rank {span(row['rank_low'], row['rank_high'])}" * _ranked(row)
     if row["mean"] is None:
         return ", ".join(filter(None, (ranked, str(row["state"]))))
-    median = f"median {_median(row)}" if row["kind"] == "reproduced" else ""
+    median = f"median {_median(row)}" if row["kind"] == "retrained" else ""
     of_count = f" of {row['n'] + row['diverged']}" if row["diverged"] else ""
     seeds = f" ({row['n']}{of_count})" if row["n"] else ""
     return ", ".join(filter(None, (ranked, median, shown(row["mean"], row["std"]) + seeds)))

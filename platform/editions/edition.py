@@ -17,7 +17,7 @@ from longwave.platform.records.identity import canonical_json, sha256
 from longwave.platform.records.stored import Trial
 from longwave.platform.redaction import redact_document
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of ``board.json``."""
 
 
@@ -58,7 +58,7 @@ class Edition:
         kinds = Counter(row["kind"] for row in self.rows)
         boards = {(row["task"], row["variant"]) for row in self.rows}
         seeds = sum(len(row["seeds"]) for row in self.rows)
-        of_kind = {kind: kinds[kind] for kind in ("reproduced", "published", "trivial")}
+        of_kind = {kind: kinds[kind] for kind in ("retrained", "published", "trivial")}
         return {"boards": len(boards), **of_kind, "retrainings": seeds}
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: s
     tops = {task: top for overview in overviews(rows) for task, top in overview.tops.items()}
     entries: list[dict[str, Any]] = [{**record(row), "seeds": []} for row in rows]
     for entry in entries:
-        if entry["kind"] == "reproduced":
+        if entry["kind"] == "retrained":
             entry["seeds"] = sorted((_seed(trial_by_id[trial]) for trial in entry["trials"]), key=lambda s: s["seed"])
             uncounted = () if entry["untrusted"] else entry["untrusted_runs"]
             counted = [s["test"] for s in entry["seeds"] if s["test"] is not None and s["trial"] not in uncounted]

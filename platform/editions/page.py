@@ -207,7 +207,7 @@ def _number(row: Row, number: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **fields,
         "text": quote_number(number),
-        "weighed": write_evidence(number) if row.kind == "reproduced" else "",
+        "weighed": write_evidence(number) if row.kind == "retrained" else "",
     }
 
 

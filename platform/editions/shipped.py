@@ -42,4 +42,4 @@ def rows_of(edition: Edition) -> list[Row]:
     A record has a median of rows that were not trained, too: their number.
     """
     rows = [Row(**{name: value for name, value in record.items() if name in OF_ROW}) for record in edition.rows]
-    return [row if row.kind == "reproduced" else replace(row, median=None) for row in rows]
+    return [row if row.kind == "retrained" else replace(row, median=None) for row in rows]

@@ -43,7 +43,7 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
     title, value, write = COSTS[cost]
     marks: list[Mark] = []
     for name, row in zip(names, rows, strict=True):
-        cost_value = value(row) if row.kind == "reproduced" else None
+        cost_value = value(row) if row.kind == "retrained" else None
         if cost_value and row.median is not None:
             tip = f"{name}: {median(row)}, {title.partition(' [')[0]} {write(cost_value)}"
             common = {"tint": family_colour(row.family), "ink": PALE if row.provisional else 1.0, "tip": tip}

@@ -26,7 +26,7 @@ def seeds(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure | None
         names: Their labels, which are unique.
         log: Whether the axis is logarithmic, if any number is positive.
     """
-    lines = [(name, row) for name, row in zip(names, rows, strict=True) if row.kind == "reproduced" and row.seed_count]
+    lines = [(name, row) for name, row in zip(names, rows, strict=True) if row.kind == "retrained" and row.seed_count]
     chance = [float(row.mean) for row in rows if row.trivial and row.mean is not None][:1]
     numbers = [*(score for _, row in lines for score in row.scores), *chance]
     if not lines or not numbers:

@@ -132,7 +132,7 @@ def _shared_texts(rows: Sequence[Row]) -> dict[str, str]:
     """Return by heading the values that all retrained rows share, of seeds and verification."""
     shared = {}
     for column in columns.named_columns(("n", "verification")):
-        texts = {column.text(row) for row in rows if row.kind == "reproduced"}
+        texts = {column.text(row) for row in rows if row.kind == "retrained"}
         if len(texts) == 1:
             shared[column.heading] = texts.pop()
     return shared
@@ -150,7 +150,7 @@ def _paper_caption(rows: Sequence[Row], metric: str) -> str:
 
 def _board_notes(rows: Sequence[Row], shown: Sequence[Row], options: BoardOptions) -> Iterator[str]:
     """Yield the lines below a board: the shared protocol, optional notes, and what was left out."""
-    trained = [row for row in shown if row.kind == "reproduced"]
+    trained = [row for row in shown if row.kind == "retrained"]
     parts = {row.key: protocol_parts(row) for row in trained}
     shared = [part for part in next(iter(parts.values()), ()) if all(part in row_parts for row_parts in parts.values())]
     shared += [f"{heading}: {text}" for heading, text in _shared_texts(shown).items() if text != HERE]

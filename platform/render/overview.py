@@ -55,7 +55,7 @@ def print_overviews(
         saturated: Whether models by boards include saturated tasks, which are otherwise only named.
         numbers: Whether a table shows medians with their intervals instead of ranks.
     """
-    if format is Format.table and not any(row.kind == "reproduced" for row in rows):
+    if format is Format.table and not any(row.kind == "retrained" for row in rows):
         print_line(" ".join(filter(None, (NO_ROW, str(pool)))))
         return
     parts = overviews(rows)

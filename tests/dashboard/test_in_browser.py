@@ -72,7 +72,7 @@ def test_the_first_page_a_visitor_opens_looks_as_all_do(url: str, come: Come) ->
 
 
 def test_a_search_leaves_the_rows_it_names_stands_in_the_address_and_back_undoes_it(url: str, come: Come) -> None:
-    page = come(url, "task", task="fitzhugh_nagumo", rows="reproduced").page
+    page = come(url, "task", task="fitzhugh_nagumo").page
     assert titles(page) == ["LEM", "LSTM", "coRNN"]
     page.get_by_text(FILTERS, exact=True).click()
     page.get_by_label("Search", exact=True).fill("lst")
@@ -87,7 +87,7 @@ def test_a_search_leaves_the_rows_it_names_stands_in_the_address_and_back_undoes
 
 
 def test_two_selected_rows_lead_to_their_comparison_whose_link_gives_the_same_view(url: str, come: Come) -> None:
-    visitor = come(url, "task", task="fitzhugh_nagumo", rows="reproduced")
+    visitor = come(url, "task", task="fitzhugh_nagumo")
     page = visitor.page
     for line, name in enumerate(("LEM", "LSTM")):
         select(page, line)
@@ -111,7 +111,7 @@ def test_two_selected_rows_lead_to_their_comparison_whose_link_gives_the_same_vi
 
 
 def test_a_click_on_a_heading_sorts_the_board_by_what_stands_under_it(url: str, come: Come) -> None:
-    page = come(url, "task", task="fitzhugh_nagumo", rows="reproduced").page
+    page = come(url, "task", task="fitzhugh_nagumo").page
     assert titles(page) == ["LEM", "LSTM", "coRNN"]
     press(page, 35 + 30, 17)
     page.wait_for_function("document.querySelector('table[role=grid] thead').textContent.includes('↑')")
@@ -119,12 +119,12 @@ def test_a_click_on_a_heading_sorts_the_board_by_what_stands_under_it(url: str, 
 
 
 def test_an_export_is_what_is_on_screen(url: str, come: Come) -> None:
-    page = come(url, "task", task="fitzhugh_nagumo", rows="reproduced", q="m").page
+    page = come(url, "task", task="fitzhugh_nagumo", q="m").page
     page.get_by_role("button", name="Share").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV", exact=True).click()
     text = Path(download.value.path()).read_text(encoding="utf-8")
-    written = [line for line in csv.DictReader(io.StringIO(text)) if line["kind"] == "reproduced"]
+    written = [line for line in csv.DictReader(io.StringIO(text)) if line["kind"] == "retrained"]
     assert [line["title"] for line in written] == titles(page) == ["LEM", "LSTM"]
     assert [line["median"] for line in written] == column(page, "median")
 

@@ -83,7 +83,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     seeds = visit(url, "task", task="fitzhugh_nagumo", sort="diverged", largest="yes")
     assert list(printed(seeds.dataframe[0])["title"])[0] == "coRNN"
     with Store(url, create=False) as store:
-        rows = [row for row in read_board(store, "fitzhugh_nagumo") if row.kind == "reproduced"]
+        rows = [row for row in read_board(store, "fitzhugh_nagumo") if row.kind == "retrained"]
         board_rows = read_board(store, "fitzhugh_nagumo")
     table = export_menu.board_as_table(board_table.view_board(rows[::-1]), board_rows, Pool(min_seeds=1))
     assert table.answer == answer(board_rows).sentence != answer(rows[::-1]).sentence
@@ -92,7 +92,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     assert [line[0] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
     assert [record["model"] for record in table.records] == ["cornn", "lstm", "lem"]
     assert format_tables([table], Format.markdown).count("\n| ") >= 4
-    others = export_menu.references_as_table([row for row in board_rows if row.kind != "reproduced"])
+    others = export_menu.references_as_table([row for row in board_rows if row.kind != "retrained"])
     assert all(record.keys() == table.records[0].keys() for record in others.records), "one schema in a file"
     assert others.records[0]["mean"] == 0.011 and others.lines[0][2].startswith("1.1 × 10⁻²"), "at full precision"
 

@@ -81,9 +81,9 @@ found["new default"] = sorted(now.pop("defaults").keys() - before.pop("defaults"
 found["same ids"] = [now[k][n]["ids"] == old["ids"] for k in before for n, old in before[k].items()]
 found["set"] = replace(frozen.PLAIN, weight_decay=0.1).id != frozen.PLAIN.id
 
-[row] = [row for row in read_board(store) if row.kind == "reproduced"]
+[row] = [row for row in read_board(store) if row.kind == "retrained"]
 found["scores"], edition = row.scores, publish(Path("edition"), store, "Longwave", "c")
-found["json"] = [r["middle"] for r in edition.rows if r["kind"] == "reproduced"]
+found["json"] = [r["middle"] for r in edition.rows if r["kind"] == "retrained"]
 found["parquet"] = list(pandas.read_parquet("edition/rows.parquet")["middle"].dropna())
 found["page"] = Path("edition/index.html").read_text()
 view = board_table.view_board([row])

@@ -64,7 +64,7 @@ def shipped_rows() -> Sequence[Row]:
 def model_page(spec: ModelSpec) -> str:
     """Return the page of a model."""
     layer = next((name for name, kind in modules().items() if kind.LAYER is spec.layer), "")
-    rows = [row for row in shipped_rows() if row.model == spec.name and row.kind == "reproduced" and not row.superseded]
+    rows = [row for row in shipped_rows() if row.model == spec.name and row.kind == "retrained" and not row.superseded]
     printed = [row for row in published_rows() if row["model"] == spec.name]
     ranges = [f"On {code(task)}: " + ", ".join(f"{code(k)} in [{a:g}, {b:g}]" for k, (a, b) in its.items())
               for task, its in spec.ranges.items()]  # fmt: skip

@@ -34,7 +34,7 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], count: int, seed: int) -> list[
 
 def is_comparable(row: Mapping[str, Any]) -> bool:
     """Return whether a further training of a row can be compared with it."""
-    return bool(row["kind"] == "reproduced" and row["n"] >= 2 and not row["superseded"])
+    return bool(row["kind"] == "retrained" and row["n"] >= 2 and not row["superseded"])
 
 
 def reproduce_row(row: Mapping[str, Any], store: str) -> str:
@@ -53,6 +53,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--edition", type=int, default=SHOWN, help="number of the edition")
     parser.add_argument("--list", action="store_true", help="train nothing")
     options = parser.parse_args(arguments)
+    if options.rows < 1:
+        parser.error(f"--rows must be 1 or more, got {options.rows}")
     edition = EditionFolders.of_edition(options.edition).edition
     if not edition.is_dir():
         parser.error(f"edition {options.edition} is not published: no folder {edition}")

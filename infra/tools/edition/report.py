@@ -114,7 +114,7 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
     """
     groups = [list(group) for _, group in groupby(rows, key=lambda row: row.place)]
     boards = [_board(*named_rows) for named_rows in zip(distinct_boards([g[0] for g in groups]), groups, strict=True)]
-    trained = [row for row in rows if row.kind == "reproduced"]
+    trained = [row for row in rows if row.kind == "retrained"]
     seeds, hours = sum(row.seed_count for row in trained), sum(row.train_seconds for row in trained) / 3600
     went_on = {WENT_ON.format(row.key[:SHORT]) for row in trained}
     superseded = [row for row in trained if row.superseded in went_on]
@@ -252,7 +252,7 @@ def _cost(boards: Iterable[Board]) -> list[str]:
                 duration(row.train_seconds / row.seed_count if row.seed_count else None),
                 DASH if row.joules is None else f"{row.joules:.3g} J",
             ]
-            for row in rows if row.kind == "reproduced"
+            for row in rows if row.kind == "retrained"
         ]  # fmt: skip
         head = ["row", "parameters", "search trials", "search", "seeds", "time a retraining", "energy a retraining"]
         lines += board_table(name, head, cells)

@@ -27,7 +27,7 @@ def steps_to_learn(rows: Iterable[Row], store: Store) -> dict[str, list[float]]:
     """
     steps: dict[str, list[float]] = {}
     for row in rows:
-        if row.kind == "reproduced" and row.current and row.metric in LEARNED:
+        if row.kind == "retrained" and row.current and row.metric in LEARNED:
             [first] = store.trials_by_id(row.trials[:1])
             if first.config.steps:
                 epochs = _first_epochs(row, LEARNED[row.metric], store)

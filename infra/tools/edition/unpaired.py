@@ -26,9 +26,7 @@ def describe_unpaired(boards: Iterable[Board]) -> list[str]:
         for number, why in numbers:
             if number["task"] == rows[0].task:
                 line = dict(zip(COLUMNS, number_line(number, why), strict=True))
-                ours = [
-                    row for row in rows if row.kind == "reproduced" and row.model == number["model"] and row.current
-                ]
+                ours = [row for row in rows if row.kind == "retrained" and row.model == number["model"] and row.current]
                 beside = "; ".join(f"{links[row.key]} {median(row)}" for row in ours)
                 cells.append([*(line[key] for key in QUOTED), why, beside or DASH])
         lines += board_table(name, HEAD, cells)

@@ -1,8 +1,7 @@
 // The edition's data, and the table cells that are more than a text of the edition.
 const EDITION = JSON.parse(document.getElementById("data").textContent);
 const STEP = 100;
-/** Kinds of rows in words. A reader would take “reproduced” for a verdict, so it is “retrained”. */
-const KINDS = { reproduced: "retrained", published: "published", trivial: "trivial" };
+const KINDS = ["retrained", "published", "trivial"];
 /** Each state and verdict with its own sign, because colour alone must not distinguish them. */
 const WORDS = {
   diverged: "✕ diverged", failed: "! failed", missing: "… missing", "not run": "· not run", reproduced: "= reproduced",
@@ -44,7 +43,7 @@ function stateWord(word) {
 
 /** Return the verdict on a published number, with its class and sign, and a text on the evidence. */
 function verdictWord(number) {
-  const kind = number.verdict === "reproduced" ? "reproduced-word" : number.verdict.replace(" ", "");
+  const kind = number.verdict.replace(" ", "");
   return make("div", { title: number.why || null }, make("span", { class: kind }, WORDS[number.verdict] || number.verdict),
     number.weighed ? make("span", { class: "small" }, number.weighed) : "");
 }
@@ -98,18 +97,18 @@ function selectBox(row) {
     on: { change: act } });
 }
 
-const isBaseline = (row) => row.kind === "reproduced" && !row.superseded && !row.untrusted && EDITION.baselines.includes(row.model);
+const isBaseline = (row) => row.kind === "retrained" && !row.superseded && !row.untrusted && EDITION.baselines.includes(row.model);
 
 function title(row) {
-  const detail = row.kind === "reproduced" ? settingsOf(row) : row.kind === "published" ? "published" : "trivial predictor";
-  return [make("span", { class: "head" }, row.kind === "reproduced" ? selectBox(row) : "", dot(row.family),
+  const detail = row.kind === "retrained" ? settingsOf(row) : row.kind === "published" ? "published" : "trivial predictor";
+  return [make("span", { class: "head" }, row.kind === "retrained" ? selectBox(row) : "", dot(row.family),
     make("a", { href: link({ row: row.key }), class: "name", title: row.texts.title }, row.texts.title)), make("span", { class: "small" }, [detail, isBaseline(row) && "baseline"].filter(Boolean).join("; "))];
 }
 
 /** Return the differences from the paper's training: their number, and a list that can be opened. */
 function protocolOf(row) {
   const found = row.departures.length + row.known.length;
-  if (row.kind !== "reproduced") return "—";
+  if (row.kind !== "retrained") return "—";
   const head = found ? many(found, "difference") : row.recipe ? "as printed" : "not recorded";
   return make("details", { class: "protocol" }, make("summary", {}, head), row.texts.departures);
 }
@@ -126,7 +125,7 @@ const RICH = {
   published: { by: (r) => leading(r).value ?? null, cell: (r) => (r.published.length
     ? r.published.map((p) => make("div", { class: "published-number" }, p.text)) : "—") },
   verdict: { cell: (r) => (r.lost || r.published.length ? [lost(r), ...r.published.map(verdictWord)] : "—") },
-  departures: { by: (r) => (r.kind === "reproduced" ? r.departures.length + r.known.length : null), cell: protocolOf },
+  departures: { by: (r) => (r.kind === "retrained" ? r.departures.length + r.known.length : null), cell: protocolOf },
   command: { by: null, cell: (r) => (r.command ? copyButton(r.command) : "—") },
 };
 /** The text of a cell in an exported file, which for some columns is not the edition's text. */

@@ -24,7 +24,7 @@ function drawControls() {
 
 /** Fill the filters whose choices depend on the rows in view: verdicts, and rows of equal size or search. */
 function drawChoices(front) {
-  const rows = EDITION.rows.filter((row) => row.kind === "reproduced" && (place() < 0 || row.board === place()));
+  const rows = EDITION.rows.filter((row) => row.kind === "retrained" && (place() < 0 || row.board === place()));
   const words = [...new Set(rows.flatMap((row) => row.published.map(({ verdict }) => verdict)))].sort();
   const options = (all) => all.map(([value, text]) => make("option", { value, selected: false }, text));
   const of = (name, has, text) => [["", "any row"], ...(front ? [] : [...rows].sort((a, b) => isBaseline(b) - isBaseline(a))
@@ -115,17 +115,17 @@ function build() {
       (input) => choose(mine, input.checked))), make("div", {}, mine.map((name) => box(titles.get(name).title.split(" (")[0],
       { value: name }, (input) => choose([name], input.checked)))));
   }
-  $("kinds").append(...Object.entries(KINDS).map(([kind, text]) => box(text, { value: kind },
-    (input) => set({ kinds: toggled("kinds", Object.keys(KINDS), kind, input.checked) }))));
+  $("kinds").append(...KINDS.map((kind) => box(kind, { value: kind },
+    (input) => set({ kinds: toggled("kinds", KINDS, kind, input.checked) }))));
   $("columns").append(...[...COLUMNS].map(([name, { heading: text }]) => box(text, { value: name }, (input) => set({
     cols: [...COLUMNS.keys()].filter((one) => (one === name ? input.checked : columns().includes(one))).join(" ") }))));
   $("how").append(...[...COLUMNS.values()].flatMap(({ heading: text, meaning: how }) => [make("dt", {}, text), make("dd", {}, how)]),
     make("dt", {}, "Without a number"), make("dd", {}, "“diverged”: every retraining met a loss that is not finite; “failed”:"
     + " an error ended it; “missing”: planned, but not finished; “not run”: never planned. None of them is a zero."));
   const { counts } = EDITION;
-  const beside = EDITION.rows.filter((row) => row.kind === "reproduced" && row.published.length).length;
+  const beside = EDITION.rows.filter((row) => row.kind === "retrained" && row.published.length).length;
   const without = counts.published ? `, ${many(counts.published, "printed number")} without a row` : "";
-  $("about").textContent = `${many(counts.reproduced, "row")} of ${many(counts.retrainings, "retraining")}, ${count(beside)} of `
+  $("about").textContent = `${many(counts.retrained, "row")} of ${many(counts.retrainings, "retraining")}, ${count(beside)} of `
     + `them beside printed numbers${without}, and ${many(counts.trivial, "trivial predictor")}, on ${many(counts.boards, "board")}.`;
   $("foot").append("Edition ", make("code", {}, EDITION.id), `, ${EDITION.created.slice(0, 10)}, written by commit `,
     make("code", {}, EDITION.commit.slice(0, 12)), `. It never changes; its name is a hash of its rows.`);
@@ -144,7 +144,7 @@ function buildChanges() {
   for (const [name, some] of places) {
     $("changes").append(make("details", { open: places.size < 4 }, make("summary", {}, `${name} (${some.length})`), make("ul",
       {}, some.map((c) => make("li", {}, byKey.has(c.key) ? make("a", { href: link({ row: c.key }) }, c.title) : c.title,
-        ` ${c.kind === "reproduced" ? "" : `(${c.kind}) `}${[c.before, c.after].filter(Boolean).join(" → ")}: `,
+        ` ${c.kind === "retrained" ? "" : `(${c.kind}) `}${[c.before, c.after].filter(Boolean).join(" → ")}: `,
         c.reasons.join("; "))))));
   }
 }

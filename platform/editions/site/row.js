@@ -53,7 +53,7 @@ function drawRow(row) {
   const found = [
     make("p", {}, make("a", { href: link({ row: "", view: state.view || board.name }) }, "← Back to the table")),
     make("h2", { id: "row-title", tabindex: "-1" }, dot(row.family), `${row.texts.title} on ${board.title}`),
-    make("p", {}, `${measured(board)}, ${arrow(board)}; ${KINDS[row.kind]}${row.rank_low === null ? ", not ranked" : ""}`
+    make("p", {}, `${measured(board)}, ${arrow(board)}; ${row.kind}${row.rank_low === null ? ", not ranked" : ""}`
       + `${row.provisional ? ", provisional" : ""}. `, alikes, " ", methodsLink()),
     facts(told.map((column) => [named(column), column.cell(row)])),
   ];
@@ -63,6 +63,6 @@ function drawRow(row) {
   if (row.published.length) found.push(make("h3", {}, "Published numbers"), ...row.published.map(drawNumber));
   if (row.seeds.length) found.push(make("h3", {}, "Retrainings"), drawSeeds(row));
   found.push(drawOwnFigures(row));
-  if (row.kind === "reproduced") found.push(drawConfiguration(row));
+  if (row.kind === "retrained") found.push(drawConfiguration(row));
   $("row-part").replaceChildren(...found);
 }

@@ -29,7 +29,7 @@ const place = () => EDITION.boards.findIndex((board) => board.name === state.vie
 function columns() {
   if (state.cols) return list(state.cols);
   const rows = EDITION.rows.filter((row) => place() < 0 || row.board === place());
-  const said = STANDARD.filter((name) => !["published", "verdict"].includes(name) || rows.some((row) => row.kind === "reproduced"
+  const said = STANDARD.filter((name) => !["published", "verdict"].includes(name) || rows.some((row) => row.kind === "retrained"
     && (row.texts[name] !== "—" || (name === "verdict" && row.lost)))).filter((name) => name !== "superseded" || isOpen(name));
   return state.view === "all rows" ? ["place", ...said] : said;
 }
@@ -55,7 +55,7 @@ const differs = (row) => row.departures.length + row.known.length > 0;
 /** Return whether a row passes the filters. Rows not trained here have no seeds, recipe, size or search. */
 function inSight(row) {
   const kinds = list(state.kinds);
-  const own = row.kind !== "reproduced" || (row.asked >= leastSeeds()
+  const own = row.kind !== "retrained" || (row.asked >= leastSeeds()
     && (!state.proto || differs(row) === (state.proto === "differs"))
     && (!state.verdict || row.published.some(({ verdict }) => verdict === state.verdict))
     && alike(row, "size", (r) => r.parameters) && alike(row, "budget", (r) => r.searched));

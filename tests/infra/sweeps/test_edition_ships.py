@@ -96,8 +96,8 @@ def test_the_report_beside_an_edition_is_of_it_and_holds_what_people_wrote(
     assert folders.surprises.read_text(encoding="utf-8").strip() in report
     keys = {row["key"] for row in made.rows}
     linked = {part.split(")")[0] for part in report.split("index.html#row=")[1:]}
-    reproduced = {row["key"] for row in made.rows if row["kind"] == "reproduced"}
-    assert linked <= keys and reproduced <= linked
+    retrained = {row["key"] for row in made.rows if row["kind"] == "retrained"}
+    assert linked <= keys and retrained <= linked
 
 
 def test_the_edition_in_the_package_is_the_published_one(import_edition: Callable[[int], Edition]) -> None:

@@ -65,7 +65,7 @@ def test_rows_are_drawn_and_trained_again_and_three_in_four_must_be_inside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def make_row(key: str, n: int) -> dict[str, object]:
-        return {"key": key, "kind": "reproduced", "n": n, "superseded": False, "task": "t", "variant": "", "model": "m"}
+        return {"key": key, "kind": "retrained", "n": n, "superseded": False, "task": "t", "variant": "", "model": "m"}
 
     folders = replace(EditionFolders.of_edition(1), board=tmp_path)
     folders.edition.mkdir()

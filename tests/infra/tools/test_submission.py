@@ -181,7 +181,7 @@ def test_rows_of_a_model_whose_code_is_not_here_are_stored_without_the_page_of_t
 ) -> None:
     assert import_bundle(store, read(submitted / "leaky.json.xz")) == 6
     assert [(known.kind, known.name) for known in store.catalogue()] == [("task", "adding")]
-    assert [row.model for row in read_board(store) if row.kind == "reproduced"] == ["leaky-model"]
+    assert [row.model for row in read_board(store) if row.kind == "retrained"] == ["leaky-model"]
 
 
 def test_a_wrong_hash_is_refused_before_any_code_runs(submitted: Path, capsys: pytest.CaptureFixture[str]) -> None:

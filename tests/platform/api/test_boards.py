@@ -79,7 +79,7 @@ def test_a_board_is_the_records_of_the_command_line_in_pandas(
     frame = lw.board("adding", store=swept[1]).to_pandas()
     assert {*frame.columns} == {*records[0]} and list(frame.columns[:3]) == ["title", "model", "median"]
     assert frame["config"].to_list() == [record["config"] for record in records]
-    mine = frame[frame["kind"] == "reproduced"]
+    mine = frame[frame["kind"] == "retrained"]
     for _, line in mine.iterrows():
         assert line["median"] == sorted(line["scores"])[1]
 
@@ -234,7 +234,7 @@ def test_a_row_is_named_as_its_board_prints_it_and_superseded_ones_only_if_no_ot
         block = {"block": "pre", "depth": 1}
         keep(store, *(retrained("gru", list(tests), task="adding", options=options) for options in ({}, block)))
     board = lw.board("adding", store=url)
-    labels = [row.label for row in board if row.kind == "reproduced"]
+    labels = [row.label for row in board if row.kind == "retrained"]
     assert len({*labels}) == 2 and [board[label].label for label in labels] == labels
     frame = board.to_pandas()
     assert [frame.loc[label, "config"] for label in labels] == [board[label].config for label in labels]

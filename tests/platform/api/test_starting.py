@@ -65,7 +65,7 @@ def test_arrays_are_a_task_whose_sweep_runs(tmp_path: Path) -> None:
     text = started.sweep_file.read_text()
     started.sweep_file.write_text(text + "epochs = 1\nhidden = 4\nbatch = 16\n")
     done = started.run(here=True, mlflow="off", storage=str(tmp_path))
-    assert [row.model for row in done.board if row.kind == "reproduced"] == ["lstm"]
+    assert [row.model for row in done.board if row.kind == "retrained"] == ["lstm"]
 
 
 def test_the_same_data_are_started_once_other_data_of_that_name_are_refused_and_what_fails_leaves_nothing(

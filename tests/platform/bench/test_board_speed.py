@@ -39,7 +39,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.mark.integration
 def test_a_large_board_has_the_numbers_that_plain_loops_over_its_trials_find(large: Store) -> None:
-    rows = [row for row in read_board(large) if row.kind == "reproduced"]
+    rows = [row for row in read_board(large) if row.kind == "retrained"]
     assert len(rows) == TASKS * MODELS * bench_board.ROWS
     by_row: dict[str, list[Trial]] = {}
     searched: dict[tuple[str, str], list[Trial]] = {}
@@ -106,7 +106,7 @@ def shared(any_store_url: str, open_store: OpenStore) -> Iterator[Store]:
 
 
 def test_a_search_trial_of_two_sweeps_is_counted_once(shared: Store) -> None:
-    [row] = [row for row in read_board(shared) if row.kind == "reproduced"]
+    [row] = [row for row in read_board(shared) if row.kind == "retrained"]
     assert (row.searched, row.find_seconds, row.sweeps) == (3, 9.0, ("one", "two"))
     assert (row.search_stopped, row.search_whole, row.missing) == (1, 2, 0)
 
@@ -134,7 +134,7 @@ def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url
     store.add_trials(None, configs, [about(c) for c in configs])
     store.write([], [run for run, (rerun, _, _) in zip(runs, came, strict=True) if not rerun])
     assert sorted(t.run.joules or 0.0 for t in store.retrainings("adding") if t.run) == [0.0, 0.0, 2.0, 4.0, 9.0]
-    [row] = [row for row in read_board(store) if row.kind == "reproduced"]
+    [row] = [row for row in read_board(store) if row.kind == "retrained"]
     assert sorted(map(str, row.environments)) == ["{'device': 'H200'}", "{'device': 'other'}"]
     assert (row.joules, row.verification) == (5.0, "re-run 2 times, 1 outside its interval, 1 imported and untrusted")
 
@@ -143,7 +143,7 @@ def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStor
     store = open_store(any_store_url)
     config = present_trial("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
     store.add_trials(None, [config], [about(config)])
-    [row] = [row for row in read_board(store) if row.kind == "reproduced"]
+    [row] = [row for row in read_board(store) if row.kind == "retrained"]
     assert (row.searched, row.sweeps, row.missing, row.state) == (0, (), 1, "missing")
 
 

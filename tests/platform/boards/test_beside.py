@@ -40,7 +40,7 @@ def test_a_published_number_stands_beside_the_row_of_its_form_and_else_alone_wit
     ]
     lem = [1.0, 1.1, 1.2, 1.3, 1.4]
     gates, ours, gru = rows([retrained("lem", lem)], published)
-    assert (ours.kind, [p["value"] for p in ours.published]) == ("reproduced", [0.5])
+    assert (ours.kind, [p["value"] for p in ours.published]) == ("retrained", [0.5])
     assert (gates.kind, gates.title, gates.mean, gates.rank_low) == ("published", "LEM (without gates)", 0.6, None)
     assert (gru.title, gru.mean, gru.std, gru.n, gru.parameters, gru.hidden) == ("GRU", 7.0, 0.5, 10, 99, 16)
     assert (ours.rank_low, ours.rank_high) == (1, 1), "published rows are no part of the pool"
@@ -99,7 +99,7 @@ def test_a_number_of_another_protocol_is_not_judged_and_its_differences_stand_in
 
 
 def test_a_row_without_scores_leaves_a_published_number_undecided() -> None:
-    [row] = [r for r in rows([retrained("lem", ["diverged"])], [printed("lem", 0.5)]) if r.kind == "reproduced"]
+    [row] = [r for r in rows([retrained("lem", ["diverged"])], [printed("lem", 0.5)]) if r.kind == "retrained"]
     assert (row.published[0]["verdict"], row.published[0]["n_ours"]) == ("undecided", 0)
 
 
@@ -127,7 +127,7 @@ def test_a_row_loses_to_the_best_trivial_predictor_that_is_better_than_its_media
 
     def losers(goal: str, **message: float) -> dict[str, str]:
         made = rows([retrained(m, t, goal, trivial=message) for m, t in ends.items()], [])
-        return {row.model: row.loses_to for row in made if row.kind == "reproduced"}
+        return {row.model: row.loses_to for row in made if row.kind == "retrained"}
 
     most = {name: value for name, value in predictors.items() if name != "copy"}
     assert losers("min", **most) == {"a": "ridge(32)", "b": "", "c": "", "d": "ridge(32)", "e": ""}

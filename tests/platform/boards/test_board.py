@@ -236,7 +236,7 @@ def test_json_keeps_the_contract(two_rows: list[Row], capsys: pytest.CaptureFixt
     assert set(CONTRACT) <= set(lem)
     assert (lem["model"], lem["mean"], lem["n"], gru["std"], gru["diverged"]) == ("lem", 2.0, 2, None, 1)
     assert {"value", "std", "statistic", "n", "source", "table", "verdict"} <= set(lem["published"][0])
-    assert (lem["kind"], lem["state"], lem["trivial"], lem["ties"]) == ("reproduced", "ok", False, "a")
+    assert (lem["kind"], lem["state"], lem["trivial"], lem["ties"]) == ("retrained", "ok", False, "a")
 
 
 def test_each_published_number_has_its_own_verdict_in_the_same_place() -> None:
@@ -387,8 +387,8 @@ def test_a_pool_of_families_ranks_their_models_alone() -> None:
     numbers = [printed("b", 3.0, model_variant="x"), printed("z", 4.0)]
     actual = rows(groups, numbers, Pool(families=("gated",)))
     assert [(row.model, row.kind, row.family, row.rank_low) for row in actual] == [
-        ("a", "reproduced", "gated", 1),
-        ("b", "reproduced", "gated", 2),
+        ("a", "retrained", "gated", 1),
+        ("b", "retrained", "gated", 2),
         ("b", "published", "gated", None),
     ]
     assert [row.model for row in rows(groups, [], Pool(("b", "c"), families=("gated",)))] == ["b"]

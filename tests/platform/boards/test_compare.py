@@ -195,7 +195,7 @@ def test_the_command_compares_models_and_rows(stored: str, capsys: pytest.Captur
         return capsys.readouterr().out
 
     assert "LEM beats LSTM on " in " ".join(printed("compare", "lem", "lstm").split())
-    ours = [r for r in json.loads(printed("board", "--format", "json")) if r["kind"] == "reproduced"]
+    ours = [r for r in json.loads(printed("board", "--format", "json")) if r["kind"] == "retrained"]
     names = [row["config"][:8] for row in ours]
     content = json.loads(printed("compare", *names, "--task", "fitzhugh_nagumo", "--format", "json"))
     assert [task["decision"] for task in content["tasks"]] == ["better"]

@@ -47,6 +47,7 @@ def labels(actual: list[Row]) -> set[str]:
             {"GRU (no bias, hidden 8)", "GRU (no bias, hidden 9)"},
         ),
         ([{"hidden": 16, "title": "GRU"}, {"hidden": 19, "title": "GRU (no bias)"}], {"GRU", "GRU (no bias)"}),
+        ([{"title": "GRU (eigenvalues -1-1, cell-2)"}], {"GRU (eigenvalues -1 to 1, cell-2)"}),
     ],
 )
 def test_rows_of_one_title_are_told_apart_by_what_a_reader_knows(
@@ -64,7 +65,7 @@ def test_rows_that_a_reader_cannot_tell_apart_bear_the_start_of_their_names() ->
 
 def test_a_printed_number_beside_a_row_of_its_title_says_where_it_was_printed() -> None:
     actual = rows([retrained("gru", LOW, title="gru")], [printed("gru", 0.5, model_variant="x", title="gru")])
-    assert {row.label for row in actual if row.kind == "reproduced"} == {"gru"}
+    assert {row.label for row in actual if row.kind == "retrained"} == {"gru"}
     assert all(row.label.startswith(row.title) for row in actual)
 
 

@@ -305,7 +305,7 @@ def test_the_overview_has_a_line_a_board_and_a_rank_a_model_on_each(
 
 
 def test_a_line_counts_the_tasks_with_a_result() -> None:
-    [row] = [r for r in rows([on("u", "lem", LEM)], []) if r.kind == "reproduced"]
+    [row] = [r for r in rows([on("u", "lem", LEM)], []) if r.kind == "retrained"]
     assert ModelLine("lem", "LEM", [row, None]).ran == 1
 
 

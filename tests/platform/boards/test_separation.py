@@ -79,7 +79,7 @@ def test_what_is_not_ranked_decides_nothing() -> None:
         "c", BETTER, trivial=TRIVIAL, came={run.id: "f" * 64 for run in foreign.runs}, checks=[True] * 5
     )
     made = rows([losing, old, foreign], [printed("d", 0.01)])
-    assert {row.kind for row in made} == {"reproduced", "published", "trivial"}
+    assert {row.kind for row in made} == {"retrained", "published", "trivial"}
     assert separation(made).word == "saturated"
     assert separation(rows([retrained("a", BETTER)], [])).sentence == "Open: no trivial predictor was scored."
 

@@ -82,9 +82,9 @@ def test_a_model_of_which_all_rows_are_old_stands_nowhere_else() -> None:
 def test_a_number_beside_an_old_row_still_stands_alone_until_a_current_row_has_it() -> None:
     old = retrained("a", [0.1, 0.2], superseded=WHY, model_version="0")
     alone = rows([old, retrained("b", HIGH)], [printed("a", 0.5)])
-    assert [(row.kind, row.model) for row in alone] == [("published", "a"), ("reproduced", "b"), ("reproduced", "a")]
+    assert [(row.kind, row.model) for row in alone] == [("published", "a"), ("retrained", "b"), ("retrained", "a")]
     assert [number["value"] for number in alone[-1].published] == [0.5]
-    assert [row.kind for row in rows([old, retrained("a", LOW)], [printed("a", 0.5)])] == ["reproduced"] * 2
+    assert [row.kind for row in rows([old, retrained("a", LOW)], [printed("a", 0.5)])] == ["retrained"] * 2
 
 
 def test_a_board_of_old_rows_alone_is_still_shown() -> None:

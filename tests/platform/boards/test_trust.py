@@ -37,7 +37,7 @@ def came(model: str, tests: list[float | str], imported: int, bundle: str = A, *
 
 
 def one(actual: list[Row], model: str) -> Row:
-    [row] = [row for row in actual if row.model == model and row.kind == "reproduced"]
+    [row] = [row for row in actual if row.model == model and row.kind == "retrained"]
     return row
 
 
@@ -89,7 +89,7 @@ def test_an_untrusted_row_takes_no_published_number_and_is_given_no_verdict() ->
     number = printed("ours", 0.11)
     board = rows([*HERE, came("ours", [0.1, 0.11, 0.12], 3)], [number])
     assert one(board, "ours").published == []
-    assert [row.kind for row in board if row.model == "ours"] == ["published", "reproduced"]
+    assert [row.kind for row in board if row.model == "ours"] == ["published", "retrained"]
 
 
 def test_an_untrusted_row_gets_a_rank_once_a_re_run_here_falls_inside_by_what_was_trained_here_alone() -> None:

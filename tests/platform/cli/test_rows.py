@@ -18,7 +18,7 @@ EDITION = "infra/board/edition-1"
 def test_without_a_store_a_row_of_the_shipped_edition_is_named_with_the_command_that_imports_it(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    row = next(row for row in read_shipped().rows if row["kind"] == "reproduced")
+    row = next(row for row in read_shipped().rows if row["kind"] == "retrained")
     names = {"row": row["config"][:8].upper(), "trial": row["trials"][-1]}
     store = f"sqlite:///{tmp_path}/none.db"
     assert main([*command.format(**names).split(), "--store", store]) == 2

@@ -58,7 +58,7 @@ def test_every_row_has_a_key_of_its_own_that_the_next_edition_knows() -> None:
 
 def test_an_edition_counts_what_it_holds() -> None:
     counts = made([retrained("a", LOW, trivial={"mean": 3.0})], [printed("c", 0.5)]).counts
-    assert counts == {"boards": 1, "reproduced": 1, "published": 1, "trivial": 1, "retrainings": 5}
+    assert counts == {"boards": 1, "retrained": 1, "published": 1, "trivial": 1, "retrainings": 5}
 
 
 def test_an_edition_freezes_what_counts_1_where_no_score_is_perfect() -> None:
@@ -83,9 +83,9 @@ def test_an_edition_survives_its_file() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": 9}, r"here: schema version 9; this Longwave reads 3\. Upgrade longwave\."),
-        ({"schema": 2}, r"here: schema version 2; this Longwave reads 3\. Publish its store again\."),
-        ({"schema": None}, r"here: schema version None; this Longwave reads 3\. Publish its store again"),
+        ({"schema": 9}, r"here: schema version 9; this Longwave reads 4\. Upgrade longwave\."),
+        ({"schema": 2}, r"here: schema version 2; this Longwave reads 4\. Publish its store again\."),
+        ({"schema": None}, r"here: schema version None; this Longwave reads 4\. Publish its store again"),
         ({"rows": []}, "here: its rows were changed after publishing"),
         ({"rows": {}}, "here is not in the format of an edition"),
         ({"sha256": "0" * 64}, "here: its rows were changed after publishing"),

@@ -83,7 +83,7 @@ def test_the_medians_stand_where_the_axis_says() -> None:
         d for d in drawings(1, board, board, {r["key"]: r["seeds"] for r in made.rows}, {}) if "medians" in d.file
     ]
     root = ET.fromstring(forest.svg)
-    ours = [row for row in board if row.kind == "reproduced"]
+    ours = [row for row in board if row.kind == "retrained"]
     ticks = {float(t.text or ""): float(re.findall(r"translate\(([\d.]+),", t.get("transform", ""))[0])
              for t in root.iter(f"{SVG}text") if re.fullmatch(r"[\d.]+", t.text or "")}  # fmt: skip
     (low, x0), (high, x1) = min(ticks.items()), max(ticks.items())
@@ -104,7 +104,7 @@ def test_equal_rows_give_equal_figures_and_each_has_its_own_view() -> None:
     one, two = (drawings(1, board, board, seeds, learned(some)) for _ in range(2))
     assert [d.svg for d in one] == [d.svg for d in two]
     views = one[-1].views
-    assert [views[row.key] for row in board if row.kind == "reproduced"] == ["p0", "p1", "p2", "p3"]
+    assert [views[row.key] for row in board if row.kind == "retrained"] == ["p0", "p1", "p2", "p3"]
 
 
 @pytest.mark.integration

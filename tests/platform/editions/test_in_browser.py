@@ -148,7 +148,7 @@ def test_a_link_opened_again_gives_the_same_view_and_back_undoes_a_click(reader:
 
 
 def test_a_row_shows_its_own_learning_curves_alone(reader: Reader, folder: Path) -> None:
-    row = next(row for row in page_data(folder)["rows"] if row["kind"] == "reproduced")
+    row = next(row for row in page_data(folder)["rows"] if row["kind"] == "retrained")
     panel = reader.open(f"row={row['key']}").locator("img.panel")
     panel.scroll_into_view_if_needed()
     panel.evaluate("(i) => i.decode()")

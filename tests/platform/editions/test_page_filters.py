@@ -74,7 +74,7 @@ def test_a_filter_hides_rows_and_moves_no_rank(folder: Path, chosen: dict[str, s
     ("chosen", "said", "command"),
     [
         ({"view": "adding"}, "5 of 5 rows. ", ""),
-        ({"view": "adding", "kinds": "reproduced"}, "3 of 5 rows. ", ""),
+        ({"view": "adding", "kinds": "retrained"}, "3 of 5 rows. ", ""),
         ({"view": "adding", "models": "lem lstm"}, f"3 of 5 rows. 1 of 3 {HIDDEN} the whole board.",
          "adding --models lem,lstm"),
         ({"view": "adding", "prov": "0"}, f"4 of 5 rows. 1 of 3 {HIDDEN} the whole board.",

@@ -59,7 +59,7 @@ def test_the_best_trivial_predictor_is_a_line_above_the_rows_that_lose_to_it(fol
     page = Page.drawn(folder, view="t", open="")
     assert text(page, "limit") == ["Medians below are worse than the best trivial predictor, mean, 2"]
     order = page('elements.table.all("tbody")[0].all("tr").map((l) => l.attributes.class.split(" ")[0])')
-    assert order.index("limit") == 3 and order[:3] == ["reproduced"] * 3
+    assert order.index("limit") == 3 and order[:3] == ["retrained"] * 3
     assert text(Page.drawn(folder, view="t", open="", sort="title-up"), "limit") == [], "sorted by another number"
     assert text(Page.drawn(folder, view="t", open="", models="lem new"), "limit") == [
         "No median above is worse than the best trivial predictor, mean, 2"
@@ -95,7 +95,7 @@ def test_a_provisional_row_is_faint_and_never_in_bold_and_never_the_answer(folde
     classes = dict(zip(models(page := Page.drawn(folder, view="t"), folder), page(
         'elements.table.all("tbody")[0].all("tr").filter((l) => l.attributes.id).map((l) => l.attributes.class)'
     ), strict=True))  # fmt: skip
-    assert classes["new"].split() == ["reproduced", "faint"] and classes["lstm"] == "reproduced"
+    assert classes["new"].split() == ["retrained", "faint"] and classes["lstm"] == "retrained"
     assert answer(rows(GROUPS, NUMBERS)).leaders[0].model != "new"
     assert "NEW" in answer(rows(GROUPS, NUMBERS)).sentence, "it is not told apart"
 
@@ -127,13 +127,13 @@ def test_rows_of_an_equal_budget_size_protocol_or_verdict_are_left(
     [(name, value)] = chosen.items()
     page = Page.drawn(folder, view="t", **{name: named.get(value, value)})
     rows_ = page(
-        "EDITION.rows.filter(inSight).filter((r) => r.kind === 'reproduced' && !r.superseded).map((r) => r.model)"
+        "EDITION.rows.filter(inSight).filter((r) => r.kind === 'retrained' && !r.superseded).map((r) => r.model)"
     )
     assert set(rows_) == left
 
 
 def test_selected_rows_can_be_shown_alone_and_two_of_them_compared(folder: Path) -> None:
-    named = {row["model"]: row["key"][:12] for row in page_data(folder)["rows"] if row["kind"] == "reproduced"}
+    named = {row["model"]: row["key"][:12] for row in page_data(folder)["rows"] if row["kind"] == "retrained"}
     chosen = f"{named['gru']} {named['lstm']}"
     page = Page.drawn(folder, view="t", sel=chosen, only="1")
     assert models(page, folder) == ["lstm", "gru"]
@@ -172,5 +172,5 @@ def test_an_untrusted_row_of_a_baseline_stands_in_its_own_group_alone(tmp_path: 
 
 def test_boxes_that_are_all_ticked_again_filter_nothing(folder: Path) -> None:
     page = Page.drawn(folder, view="t", open="")
-    assert page("toggled('kinds', Object.keys(KINDS), 'trivial', false)") == "reproduced published"
-    assert page("toggled('kinds', Object.keys(KINDS), 'trivial', true)") == ""
+    assert page("toggled('kinds', KINDS, 'trivial', false)") == "retrained published"
+    assert page("toggled('kinds', KINDS, 'trivial', true)") == ""

@@ -96,9 +96,9 @@ def test_the_same_store_gives_the_same_edition_and_one_more_seed_another(filled:
 def test_board_json_holds_the_rows_of_the_board_with_their_seeds(filled: Store, tmp_path: Path) -> None:
     publish(tmp_path / "one", filled, "Ours", "c0ffee")
     content = json.loads((tmp_path / "one/board.json").read_text())
-    assert (content["schema"], content["title"], content["commit"]) == (3, "Ours", "c0ffee")
+    assert (content["schema"], content["title"], content["commit"]) == (4, "Ours", "c0ffee")
     assert [row["mean"] for row in content["rows"]] == [row.mean for row in read_board(filled)]
-    lem = next(row for row in content["rows"] if row["model"] == "lem" and row["kind"] == "reproduced")
+    lem = next(row for row in content["rows"] if row["model"] == "lem" and row["kind"] == "retrained")
     assert [(s["seed"], s["test"], s["status"]) for s in lem["seeds"]] == [
         (k, test, "ok") for k, test in enumerate((0.003, 0.005, 0.007, 0.004, 0.006))
     ]
@@ -113,7 +113,7 @@ def test_parquet_holds_the_same_rows_and_retrainings(filled: Store, tmp_path: Pa
         assert [None if pd.isna(v) else v for v in rows[name]] == [row[name] for row in made.rows]
     assert [json.loads(cell) for cell in rows["params"]] == [row["params"] for row in made.rows]
     means = trials.groupby("row")["test"].mean().dropna()
-    ours = rows[rows["kind"].eq("reproduced") & rows["mean"].notna()].set_index("key")["mean"]
+    ours = rows[rows["kind"].eq("retrained") & rows["mean"].notna()].set_index("key")["mean"]
     pd.testing.assert_series_equal(means.sort_index(), ours.sort_index(), check_names=False)
     assert sorted(trials["status"]) == ["diverged", "failed", *["ok"] * 7]
 
@@ -180,7 +180,7 @@ def test_the_page_holds_its_data_and_asks_nobody_for_more(filled: Store, tmp_pat
     assert data["id"] == made.id
     assert [row["key"] for row in data["rows"]] == [row["key"] for row in made.rows]
     assert {row["state"] for row in data["rows"]} == {"ok", "failed"}
-    [lem] = [row for row in data["rows"] if row["model"] == "lem" and row["kind"] == "reproduced"]
+    [lem] = [row for row in data["rows"] if row["model"] == "lem" and row["kind"] == "retrained"]
     assert (lem["texts"]["mean"], lem["n"], lem["facts"]) == ("0.0050 ± 0.0016 (5)", 5, FACTS)
     assert all(cell in {"", *(r["key"] for r in data["rows"])} for cell in data["overviews"][0]["lines"][0]["cells"])
 

@@ -85,7 +85,7 @@ def test_an_edition_goes_to_another_store_and_on_to_a_third_and_stays_what_it_is
     boards = [read_board(open_store(url), "adding", pool) for url, pool in zip(urls, pools, strict=True)]
     numbers = [[(r.model, r.mean, r.std, r.n, r.rank_low, r.rank_high, r.searched) for r in rows] for rows in boards]
     assert numbers[0] == numbers[1] == numbers[2]
-    levels = [{r.verification for r in rows if r.kind == "reproduced"} for rows in boards]
+    levels = [{r.verification for r in rows if r.kind == "retrained"} for rows in boards]
     assert levels == [{"trained here"}, {"schema-checked"}, {"schema-checked"}]
     untrusted = {f"untrusted, of {name[:12]}, schema-checked"}
     assert [{r["verification"] for r in read(tmp_path / f"{k}").rows if r["config"]} for k in range(2)] == [

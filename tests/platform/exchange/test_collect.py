@@ -128,7 +128,7 @@ def test_cells_that_are_told_one_after_another_stay_apart(genuine: File, store: 
     configs = {e.config.id: e.config for e in genuine.content.trials}
     cells = {(configs[t.id].model, configs[t.id].hidden, t.cell) for t in store.planned(name)}
     assert cells == {("lem", 4, 0), ("lem", 6, 1), ("gru", 4, 2), ("gru", 6, 3)}, "as in the sweep file"
-    assert {row.searched for row in read_board(store, "adding") if row.kind == "reproduced"} == {2}
+    assert {row.searched for row in read_board(store, "adding") if row.kind == "retrained"} == {2}
 
 
 def test_a_sweep_of_which_nothing_has_ended_is_not_submitted(

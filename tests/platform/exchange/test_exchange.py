@@ -79,7 +79,7 @@ def counts(store: Store) -> dict[str, int]:
 
 
 def level(store: Store, model: str) -> str:
-    [row] = [row for row in read_board(store, "adding") if row.model == model and row.kind == "reproduced"]
+    [row] = [row for row in read_board(store, "adding") if row.model == model and row.kind == "retrained"]
     return re.sub(r"^untrusted, of \w{12}, ", "untrusted, ", row.verification)
 
 
@@ -253,13 +253,13 @@ def test_an_untrusted_bundle_adds_no_trials_to_the_search_of_a_trusted_one(genui
     intake.import_bundle(store, genuine)
     before = read_rows()
     assert intake.import_bundle(store, forge(genuine, other_draws)) == 3
-    assert read_rows() == before and {row.searched for row in before if row.kind == "reproduced"} == {4}
+    assert read_rows() == before and {row.searched for row in before if row.kind == "retrained"} == {4}
 
 
 def test_an_untrusted_bundle_on_other_data_supersedes_no_row(genuine: File, store: Store) -> None:
     intake.import_bundle(store, forge(genuine, other_data))
     intake.import_bundle(store, genuine)
-    rows = [row for row in read_board(store, "adding", Pool(trust=(genuine.name,))) if row.kind == "reproduced"]
+    rows = [row for row in read_board(store, "adding", Pool(trust=(genuine.name,))) if row.kind == "retrained"]
     assert sorted((row.untrusted, row.superseded) for row in rows) == [(False, "")] * 2 + [(True, "")] * 2
 
 
@@ -371,7 +371,7 @@ def test_what_no_check_can_find_is_told_in_methods_and_has_no_rank(
     _, _, told = methods().partition("## What no check can find")
     assert {with_swapped_tests: "swapped between seeds", with_better_model: "times .7"}[change] in told
     intake.import_bundle(store, forged)
-    mine = [row for row in read_board(store, "adding") if row.kind == "reproduced"]
+    mine = [row for row in read_board(store, "adding") if row.kind == "retrained"]
     assert len(mine) == 2 and {(row.untrusted, row.rank_low, row.rank_high) for row in mine} == {(True, None, None)}
 
 

@@ -148,7 +148,7 @@ def test_what_ships_takes_the_place_of_the_same_trials_that_came_in_bundles_of_o
     store, genuine = open_store(any_store_url), [read(path) for path in SHIPPED]
     others = seal_with(genuine, measures=(Measure("forged", "1", 7.0),))
     intake.import_bundle(store, join(others), [], {e.config.id: f.name for f in others for e in f.content.trials})
-    assert all(row.untrusted for row in read_board(store) if row.kind == "reproduced")
+    assert all(row.untrusted for row in read_board(store) if row.kind == "retrained")
     assert main(["import", *map(str, SHIPPED), "--store", any_store_url]) == 0
     trials = sum(len(file.content.trials) for file in genuine)
     assert capsys.readouterr().out == f"2 bundles of Longwave: {trials} trials imported, 0 already known.\n"

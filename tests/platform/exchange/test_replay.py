@@ -80,7 +80,7 @@ def test_an_invented_bundle_that_passes_every_check_has_no_rank(genuine: File, s
     assert rejections == []
     intake.import_bundle(store, file, [])
     board = read_board(store, "adding")
-    assert all(row.rank_low is None for row in board if row.kind == "reproduced")
+    assert all(row.rank_low is None for row in board if row.kind == "retrained")
     assert [row.rank_low for row in read_board(store, "adding", Pool(trust=(file.name,))) if row.model == "gru"] == [1]
 
 
@@ -117,7 +117,7 @@ def test_an_untrusted_row_is_compared_with_its_claim_and_ranked_by_re_runs_here(
         assert plan.expected.n == 5 and len(plan.row) == 5, "re-runs are compared with the claim alone"
         done = reproduce.train_again(plan)
         reproduce.store_rerun(store, done)
-        [row] = [r for r in read_board(store, "adding") if r.model == "gru" and r.kind == "reproduced"]
+        [row] = [r for r in read_board(store, "adding") if r.model == "gru" and r.kind == "retrained"]
         assert done.outcome == "inside" and (row.n, row.untrusted, len(row.untrusted_runs)) == (n, False, 5)
 
 

@@ -83,7 +83,7 @@ def test_a_row_says_that_a_range_is_of_the_tasks_time_scale_and_which_number_of_
     winner = replace(search, phase="retrain", params={"lr": 0.003, "dt": dt.high, "gamma": 1.0, "epsilon": 1.0}, seed=1)
     assert sweep.cells[0].about
     store.add_trials("tiny", [search, winner], [sweep.cells[0].about] * 2, [0, 0])
-    [row] = [row for row in rows(store.groups(), []) if row.kind == "reproduced"]
+    [row] = [row for row in rows(store.groups(), []) if row.kind == "retrained"]
     steps = get_task("fitzhugh_nagumo").time_scale("")
     assert list(row.ways) == ["random search", f"range of dt from the task's time scale, {steps} steps"]
     assert row.at_edge == [f"dt at the high end of {dt.low:g} to {dt.high:g}"]

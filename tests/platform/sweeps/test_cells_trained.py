@@ -97,7 +97,7 @@ def test_a_gridded_sweep_that_was_killed_ends_with_the_trials_of_its_plan(killed
 
 def test_each_cell_is_a_row_with_its_own_search_and_says_what_it_is(killed: tuple[str, int]) -> None:
     with Store(killed[0]) as store:
-        rows = [row for row in read_board(store) if row.kind == "reproduced"]
+        rows = [row for row in read_board(store) if row.kind == "retrained"]
         assert len(rows) == CELLS and all((row.n, row.searched) == (2, 2) for row in rows)
         shown = {(row.task, row.title, next(d for d in row.departures if "hidden" in d)) for row in rows}
         assert len(shown) == CELLS and ("digits", "UnICORNN (layers 1)", "hidden 4 (published 128)") in shown
@@ -149,7 +149,7 @@ def test_rows_of_cells_go_to_another_store_with_their_own_searches(
     boards = []
     for name in (killed[0], url):
         with Store(name) as store:
-            actual = [r for r in read_board(store) if r.kind == "reproduced"]
+            actual = [r for r in read_board(store) if r.kind == "retrained"]
             boards.append(sorted((r.config, r.n, r.searched, r.mean) for r in actual))
     assert boards[0] == boards[1]
 

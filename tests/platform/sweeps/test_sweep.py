@@ -60,7 +60,7 @@ def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
         assert trial.run.valid == min(p.valid for p in store.curves([trial.config.id]))
         assert (trial.run.test is None) == (trial.config.phase == "search")
         assert {"torch", "kernel", "device", "commit"} <= set(trial.run.environment)
-    rows = [row for row in read_board(store, "adding") if row.kind == "reproduced"]
+    rows = [row for row in read_board(store, "adding") if row.kind == "retrained"]
     assert sorted(row.model for row in rows) == ["gru", "lem"]
     for row in rows:
         tests = [t.run.test for t in trials if t.run and t.run.test is not None and t.config.model == row.model]
@@ -106,7 +106,7 @@ def test_more_retrainings_train_only_what_is_new(
     packs_trained.clear()
     driver.start_sweep(tiny(name="three", retrain=3), store, here, None, console)
     assert sum(map(len, packs_trained)) == 2
-    assert {row.n for row in read_board(store, "adding") if row.kind == "reproduced"} == {3}
+    assert {row.n for row in read_board(store, "adding") if row.kind == "retrained"} == {3}
 
 
 @pytest.mark.integration

@@ -35,6 +35,6 @@ def test_a_sweep_over_a_generated_task_ends_with_a_row_beside_the_trivial_ones(
     assert [(t.config.phase, t.status) for t in trials] == [("search", "ok"), ("search", "ok"), ("retrain", "ok")]
     rows = read_board(store, task.name)
     assert {row.model for row in rows if row.trivial} == set(task.baselines) - set(task.lacking())
-    row = next(row for row in rows if row.kind == "reproduced")
+    row = next(row for row in rows if row.kind == "retrained")
     assert row.n == 1 and row.mean is not None and math.isfinite(row.mean)
     assert row.metric == task.metric.name and row.searched == 2

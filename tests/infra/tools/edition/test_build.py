@@ -157,7 +157,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     shown = folders.readme.read_text()
     assert shown.startswith("Ours:\n<!-- edition 1 -->\n") and shown.endswith("<!-- /edition 1 -->\nThat is all.\n")
     assert "of 2 boards" in shown and "<svg" in folders.heat_map.read_text()
-    assert not [row for row in before if row["kind"] == "reproduced" and row["untrusted"]]
+    assert not [row for row in before if row["kind"] == "retrained" and row["untrusted"]]
 
 
 @pytest.mark.integration
@@ -317,7 +317,7 @@ def test_models_are_missing_that_no_bundle_of_their_board_has(
 
 
 def test_rows_are_drawn_by_the_seed_alone_each_once_among_those_that_can_be_compared() -> None:
-    usual = {"kind": "reproduced", "n": 10, "superseded": ""}
+    usual = {"kind": "retrained", "n": 10, "superseded": ""}
     known = [{**usual, "key": f"{k:02}"} for k in range(20)]
     out = [{**usual, "key": "z", **changed} for changed in ({"kind": "trivial"}, {"n": 1}, {"superseded": "an older"})]
     drawn = draw_rows(known + out, 8, 7)

@@ -39,7 +39,7 @@ def test_steps_are_those_of_the_first_epoch_whose_validation_reaches_the_score(s
     board = read_board(store)
     steps = steps_to_learn(board, store)
     for row in board:
-        if row.kind == "reproduced":
+        if row.kind == "retrained":
             curves = [[(p.epoch, p.valid) for p in store.curves([trial])] for trial in row.trials]
             assert steps[row.key] == [
                 min((200 * epoch for epoch, valid in curve if valid >= 95), default=inf) for curve in curves

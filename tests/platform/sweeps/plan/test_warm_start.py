@@ -176,7 +176,7 @@ def earlier(store: Store, here: Workers) -> Store:
 def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(
     earlier: Store, here: Workers, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    [row] = [r for r in read_board(earlier, "adding") if r.kind == "reproduced"]
+    [row] = [r for r in read_board(earlier, "adding") if r.kind == "retrained"]
     file = small(models=["lem"], name="second", trials=2, retrain=1, seed=5, warm=["published", "rows"])
     sweep = store_plan(resolve(file), earlier)
     first, second = all_trials(sweep, {})
@@ -184,7 +184,7 @@ def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(
     assert [start.differing for start in sweep.cells[0].warm] == ["hidden 128", "epochs 2"]
     assert read_sweep_plan(earlier, "second") == sweep == store_plan(resolve(file), earlier)
     driver.resume_sweep(sweep, earlier, here, None, Console(file=io.StringIO()))
-    output = {way for r in read_board(earlier, "adding") if r.kind == "reproduced" for way in r.ways}
+    output = {way for r in read_board(earlier, "adding") if r.kind == "retrained" for way in r.ways}
     assert output == {"random search", "random search, warm start from published settings and earlier rows"}
 
 

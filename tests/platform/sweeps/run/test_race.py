@@ -82,7 +82,7 @@ def test_a_row_says_how_its_setting_was_chosen(whole: Store, capsys: pytest.Capt
     search = [t for t in trials if t.config.phase == "search"]
     ours = [t.run.valid for t in search if t.run and t.config.row == winner]
     errors = [t.run.valid for t in trials if t.run and t.run.valid and t.config.phase == "retrain"]
-    [row] = [row for row in read_board(whole) if row.kind == "reproduced"]
+    [row] = [row for row in read_board(whole) if row.kind == "retrained"]
     assert row.search_stopped == [t.status for t in search].count("stopped")
     assert row.search_stopped + row.search_whole == row.searched == 6
     assert [row.search_score] == ours and row.optimism == pytest.approx(median(errors) / row.search_score)

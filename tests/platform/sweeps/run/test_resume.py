@@ -155,11 +155,11 @@ def test_seeds_before_and_after_a_halved_metric_are_two_rows_and_the_older_is_su
     store: Store, tiny: Tiny, run: Callable[[SweepFile], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(tiny(models=["lem"]))
-    [before] = [row for row in read_board(store) if row.kind == "reproduced"]
+    [before] = [row for row in read_board(store) if row.kind == "retrained"]
     metric = registry.all_tasks()["adding"].metric
     newer(monkeypatch, "task", "adding", metric=replace(metric, finish=lambda ratio: ratio / 2))
     run(tiny(models=["lem"], name="again"))
-    new, old = (row for row in read_board(store) if row.kind == "reproduced")
+    new, old = (row for row in read_board(store) if row.kind == "retrained")
     assert (old.config, old.scores, old.n) == (before.config, before.scores, before.n)
     assert (old.superseded, old.rank_low) == ("task adding: version 2, now 9", None)
     assert (new.superseded, new.rank_low, new.n) == ("", 1, before.n)

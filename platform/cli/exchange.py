@@ -147,11 +147,10 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
         examined = dry_run or replay > 0 or len(ends) < len(trials)
         findings = _examine_files(bundles, joined, replay, report) if examined else _check_hashes(bundles)
         findings += find_conflicts(joined.content.trials, ends)
-        origins = {entry.config.id: file.name for file in bundles for entry in file.content.trials}
         new_count = 0
         if not dry_run and not _is_rejected(findings):
             with Store(url) as store:  # created only now
-                new_count = intake.import_bundle(store, joined, findings, origins, report)
+                new_count = intake.import_bundle(store, joined, findings, bundles, report)
     if _print_findings(findings):
         typer.echo(f"longwave: {_name(bundles)} is rejected; nothing was imported.", err=True)
         return 2

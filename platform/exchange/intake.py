@@ -34,42 +34,45 @@ def import_bundle(
     store: Store,
     file: File,
     flags: Sequence[AuditFinding] = (),
-    origins: Mapping[str, str] | None = None,
+    parts: Sequence[File] = (),
     report: StageReport = ignore_stage,
 ) -> int:
     """Write trials that the store does not have yet, in one transaction; return their number.
 
-    Every trial is stored with the name of its bundle as its origin. Sweeps get new names, which no local sweep can
-    have; see ``_stored_sweeps``. Only bundles that ship with the package say which version of a task's data is current.
+    Every trial and sweep is stored with the name of its bundle as its origin. Sweeps get new names, which no local
+    sweep can have; see ``_stored_sweeps``. Only bundles that ship with the package say which version of a task's data
+    is current.
 
     Args:
         store: The store to write to.
         file: A bundle that no finding rejects.
         flags: Findings of the checks, stored with the trials they concern.
-        origins: Name of each trial's bundle, if several bundles were joined.
+        parts: The bundles that ``join`` made it of, if several.
         report: Called with the progress.
     """
-    existing, origins = store.ends_of([entry.config.id for entry in file.content.trials]), origins or {}
+    existing = store.ends_of([entry.config.id for entry in file.content.trials])
     new_entries = [entry for entry in file.content.trials if entry.config.id not in existing]
     if not new_entries:
         return 0
     messages = messages_by_trial(file, flags)
+    parts = parts or [file]
+    bundle_of = {entry.config.id: part.name for part in parts for entry in part.content.trials}
 
     def with_epochs() -> Iterator[tuple[Trial, Sequence[EpochLine]]]:
         for k, entry in enumerate(new_entries):
             report("Writing trials", k, len(new_entries))
             trial = entry.config.id
-            stored = _stored_trial(file, entry, origins.get(trial, file.name), messages.get(trial, ()))
+            stored = _stored_trial(file, entry, bundle_of[trial], messages.get(trial, ()))
             yield stored, entry.curve.lines(trial)
 
     configs = {entry.config.id: entry.config for entry in file.content.trials}
-    bundle_of = {entry.config.id: origins.get(entry.config.id, file.name) for entry in new_entries}
-    described = (
-        configs[trial] if bundle in shipped() else replace(configs[trial], data="")
-        for trial, bundle in bundle_of.items()
-    )
+    new = [(entry.config, bundle_of[entry.config.id]) for entry in new_entries]
+    described = (config if bundle in shipped() else replace(config, data="") for config, bundle in new)
     store.import_trials(
-        sorted({*bundle_of.values()}), with_epochs(), _stored_sweeps(store, file, configs), _explanations(described)
+        sorted({bundle for _, bundle in new}),
+        with_epochs(),
+        _stored_sweeps(store, file, configs, parts),
+        _explanations(described),
     )
     return len(new_entries)
 
@@ -111,7 +114,7 @@ def import_shipped(
                     yield _stored_trial(file, entry, file.name, ()), entry.curve.lines(trial)
 
     def sweeps() -> Iterator[ImportedSweep]:
-        yield from _stored_sweeps(store, join(heads), configs)
+        yield from _stored_sweeps(store, join(heads), configs, heads)
 
     def explanations() -> Iterator[CatalogueEntry]:
         yield from _explanations(configs.values())
@@ -161,10 +164,15 @@ def _stored_trial(file: File, entry: BundledTrial, origin: str, flags: Sequence[
     return Trial(entry.config, entry.about, entry.run.status, None, run, entry.ended, origin, entry.rerun, flags)
 
 
-def _stored_sweeps(store: Store, file: File, configs: Mapping[str, TrialConfig]) -> list[ImportedSweep]:
+def _stored_sweeps(
+    store: Store, file: File, configs: Mapping[str, TrialConfig], parts: Sequence[File]
+) -> list[ImportedSweep]:
     """Return the bundle's sweeps under new names, each with its trials and their cells. One that was imported before
-    keeps its name if the cells that both have are equal: no bundle adds trials to a cell of another.
+    keeps its name if the cells that both have are equal: no bundle adds trials to a cell of another. The origin of a
+    sweep in several of the bundles ``parts`` is one that does not ship, if there is any.
     """
+    shipped_first = sorted(parts, key=lambda part: part.name not in shipped())
+    origins = {digest(sweep.content): part.name for part in shipped_first for sweep in part.content.sweeps}
     imported: dict[str, list[str]] = {}
     for name in store.sweeps():
         if "@" in name:
@@ -181,7 +189,8 @@ def _stored_sweeps(store: Store, file: File, configs: Mapping[str, TrialConfig])
                 name, known = earlier, {stored[trial.id]: trial.cell or 0 for trial in planned}
                 break
         numbers = number_cells(settings, cells, known)
-        sweeps.append((StoredSweep(name, sweep.content), sweep.trials, [numbers[cell] for cell in cells]))
+        stored_sweep = StoredSweep(name, sweep.content, origin=origins[digest(sweep.content)])
+        sweeps.append((stored_sweep, sweep.trials, [numbers[cell] for cell in cells]))
     return sweeps
 
 

@@ -203,12 +203,14 @@ class StoredSweep:
         content: The settings in its file.
         plan: Result of ``Sweep.to_dict``; None if imported.
         state: State that its drivers must enter: ``pause``, ``stop``, or empty to continue.
+        origin: Name of the bundle that it was imported with; None if it was planned here.
     """
 
     name: str
     content: Mapping[str, Any]
     plan: Mapping[str, Any] | None = None
     state: str = ""
+    origin: str | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from longwave.platform.boards.trust import shipped
 from longwave.platform.records.group import Tally
-from longwave.platform.storage.choices import is_trusted
+from longwave.platform.storage.choices import is_trusted, select_untrusted_sweeps
 from longwave.platform.storage.in_clause import in_clause
 from longwave.platform.storage.schema import ImportRow, SweepTrialRow, TrialRow
 
@@ -23,10 +23,14 @@ def read_cells(
     """Return the cells that planned a retraining of each group, by its row: if any is trusted, only those of trusted
     ones, so that no imported sweep says how another row was searched or which one replaces it. An imported sweep, with
     an @ in its name, may also plan trials that were trained here: for these it is not trusted, and its cells with
-    untrusted trials are not for any.
+    untrusted trials are not for any, nor is a sweep whose bundle nobody trusts.
     """
     s = SweepTrialRow
-    counts = sa.and_(is_trusted(trust), sa.or_(TrialRow.origin.is_not(None), sa.not_(s.sweep.contains("@"))))
+    counts = sa.and_(
+        is_trusted(trust),
+        sa.or_(TrialRow.origin.is_not(None), sa.not_(s.sweep.contains("@"))),
+        s.sweep.not_in(select_untrusted_sweeps(trust)),
+    )
     query = sa.select(TrialRow.row, s.sweep, s.cell, counts).join(s, s.trial == TrialRow.id).where(where)
     all_cells: dict[str, set[tuple[str, int | None]]] = {}
     trusted_cells: dict[str, set[tuple[str, int | None]]] = {}

@@ -23,10 +23,16 @@ def list_instead_of(contents: Mapping[str, Mapping[str, Any]]) -> dict[str, list
     return {name: rows for name, content in contents.items() if (rows := content.get("instead_of"))}
 
 
+def select_untrusted_sweeps(trust: Collection[str]) -> sa.Select[str]:
+    """Return the query of the sweeps that came with a bundle that nobody trusts; ``trust`` as for ``is_trusted``."""
+    return sa.select(SweepRow.name).where(SweepRow.origin.not_in([*shipped(), *trust]))
+
+
 def read_uncounted(connection: sa.Connection, sweeps: Sequence[str], trust: Collection[str]) -> set[str]:
     """Return the retrainings that were used to choose a row and no longer count: ``sweeps`` retrained that row.
 
-    Retrainings from bundles that nobody trusts replace only others of such bundles; ``trust`` as for ``is_trusted``.
+    Retrainings and sweeps from bundles that nobody trusts replace only retrainings of such bundles; ``trust`` as for
+    ``is_trusted``.
     """
     if not sweeps:
         return set()
@@ -34,7 +40,8 @@ def read_uncounted(connection: sa.Connection, sweeps: Sequence[str], trust: Coll
     planned = sa.select(s.trial).where(s.sweep.in_(sweeps))
     rows = sa.select(t.row).where(t.phase == "retrain", t.id.in_(planned))
     trusted = is_trusted(trust)
-    is_replaced = sa.or_(t.row.in_(rows.where(trusted)), sa.and_(t.row.in_(rows), sa.not_(trusted)))
+    believed = planned.where(s.sweep.not_in(select_untrusted_sweeps(trust)))
+    is_replaced = sa.or_(t.row.in_(rows.where(trusted, t.id.in_(believed))), sa.and_(t.row.in_(rows), sa.not_(trusted)))
     query = sa.select(t.id).join(s, s.trial == t.id).where(t.phase == "retrain", is_replaced, t.id.not_in(planned))
     return set(connection.scalars(query))
 

@@ -27,6 +27,7 @@ class SweepRow(Base):
     plan: Mapped[dict[str, Any] | None]
     created: Mapped[datetime] = mapped_column(default=utc_now)
     state: Mapped[str] = mapped_column(String(10), server_default="")
+    origin: Mapped[str | None] = mapped_column(String(64))
     checksum: Mapped[str] = mapped_column(String(32), server_default="")
 
 

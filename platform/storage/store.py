@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
+from longwave.platform.boards.trust import shipped
 from longwave.platform.records.about import About
 from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.run import ENDED, EpochLine, Point, Run
@@ -32,8 +33,8 @@ from longwave.platform.storage.schema import (
 )
 from longwave.platform.storage.sweeps import Sweeps
 
-IMPORT_CHUNK = 100
-"""Trials imported at a time, few enough for their epochs to fit in memory."""
+CHUNK = 100
+"""Trials written at a time, few enough for their rows and epochs to fit in memory."""
 
 
 class Store(Sweeps):
@@ -57,7 +58,9 @@ class Store(Sweeps):
         s, ids = SweepTrialRow, [c.id for c in trials]
         with self.transaction() as connection:
             stored = {line.id for line in select_in(connection, sa.select(TrialRow.id), TrialRow.id, ids)}
-            insert_new(connection, TrialRow, rows.planned_trials(zip(trials, about, strict=True)))
+            remaining = zip(trials, about, strict=True)
+            while chunk := list(islice(remaining, CHUNK)):
+                insert_new(connection, TrialRow, rows.planned_trials(chunk))
             if sweep:
                 end = sa.select(sa.func.coalesce(sa.func.max(s.position) + 1, 0)).where(s.sweep == sweep)
                 insert_new(connection, s, rows.trials_of_sweep(sweep, ids, cells, connection.scalar(end) or 0))
@@ -183,10 +186,13 @@ class Store(Sweeps):
         with self.transaction() as connection:
             insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()} for bundle in bundles])
             remaining = iter(trials)
-            while chunk := list(islice(remaining, IMPORT_CHUNK)):
+            while chunk := list(islice(remaining, CHUNK)):
                 trial_writes.insert_ended(connection, chunk, replaced)
             for sweep, planned, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
+                if sweep.origin in shipped():  # believed from now on, whichever bundle brought it first
+                    is_same = sa.and_(SweepRow.name == sweep.name, SweepRow.origin != sweep.origin)
+                    connection.execute(sa.update(SweepRow).where(is_same).values(origin=sweep.origin, checksum=""))
                 insert_new(connection, SweepTrialRow, rows.trials_of_sweep(sweep.name, planned, cells))
             entries, c = list(catalogue), CatalogueRow
             for entry in entries:

@@ -80,7 +80,7 @@ class Sweeps(Queries):
             raise ConfigError(did_you_mean("sweep", name, self.sweeps(), "Start one with: longwave sweep run FILE"))
         if not is_row_intact(table, line):
             raise describe_damaged_store(self.url, f"the sweep {name!r} does not match its checksum")
-        return StoredSweep(line.name, line.content, line.plan, line.state)
+        return StoredSweep(line.name, line.content, line.plan, line.state, line.origin)
 
     def check_plans(self, trials: Sequence[str]) -> None:
         """Raise StoreError if the plan of one of these trials does not match its checksum: it would be trained so."""

@@ -256,6 +256,24 @@ def test_an_untrusted_bundle_adds_no_trials_to_the_search_of_a_trusted_one(genui
     assert read_rows() == before and {row.searched for row in before if row.kind == "retrained"} == {4}
 
 
+def test_an_untrusted_sweep_that_plans_a_trusted_retraining_takes_the_others_of_its_row_from_no_board(
+    genuine: File, store: Store
+) -> None:
+    def add_sweep(changed: Content) -> None:
+        other_draws(changed)
+        kept = of(changed, "lem")[0]
+        settings = changed["sweeps"][0]["content"] | {"name": "x", "trials": 0, "instead_of": ["0" * 16]}
+        changed["sweeps"].append({"content": settings, "trials": [kept["run"]["trial"]]})
+
+    def read_rows() -> list[Row]:
+        return [replace(row, sweeps=()) for row in read_board(store, "adding", Pool(trust=(genuine.name,)))]
+
+    intake.import_bundle(store, genuine)
+    before = read_rows()
+    assert intake.import_bundle(store, forge(genuine, add_sweep)) == 3
+    assert read_rows() == before and store.uncounted((genuine.name,)) == set()
+
+
 def test_an_untrusted_bundle_on_other_data_supersedes_no_row(genuine: File, store: Store) -> None:
     intake.import_bundle(store, forge(genuine, other_data))
     intake.import_bundle(store, genuine)

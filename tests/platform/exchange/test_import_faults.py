@@ -147,7 +147,7 @@ def test_what_ships_takes_the_place_of_the_same_trials_that_came_in_bundles_of_o
 ) -> None:
     store, genuine = open_store(any_store_url), [read(path) for path in SHIPPED]
     others = seal_with(genuine, measures=(Measure("forged", "1", 7.0),))
-    intake.import_bundle(store, join(others), [], {e.config.id: f.name for f in others for e in f.content.trials})
+    intake.import_bundle(store, join(others), [], others)
     assert all(row.untrusted for row in read_board(store) if row.kind == "retrained")
     assert main(["import", *map(str, SHIPPED), "--store", any_store_url]) == 0
     trials = sum(len(file.content.trials) for file in genuine)
@@ -248,10 +248,10 @@ def test_equal_explanations_of_trials_that_ship_are_one_object() -> None:
     assert len({id(about) for about in abouts}) == len({repr(about) for about in abouts}) < len(abouts) / 5
 
 
-def joined() -> tuple[File, list[AuditFinding], dict[str, str]]:
+def joined() -> tuple[File, list[AuditFinding], list[File]]:
     """Return the shipped bundles as what is imported of anybody's."""
     files = [read(path) for path in SHIPPED]
-    return join(files), [], {entry.config.id: file.name for file in files for entry in file.content.trials}
+    return join(files), [], files
 
 
 def test_a_file_that_ships_and_was_changed_by_a_byte_is_checked_like_any_other(

@@ -28,11 +28,20 @@ def with_seeds(group: Group, first: int, origin: str = "") -> list[Trial]:
     return made
 
 
-def hold(store: Store, sweeps: list[tuple[str, dict[str, Any], list[Trial]]], alone: list[Trial]) -> dict[str, Group]:
-    """Return the groups, by row, of a store with some sweeps and with retrainings that no sweep planned."""
+def hold(
+    store: Store, sweeps: list[tuple[str, dict[str, Any], list[Trial]]], alone: list[Trial], **origins: str
+) -> dict[str, Group]:
+    """Return the groups, by row, of a store with some sweeps and with retrainings that no sweep planned; ``origins``
+    are bundles of sweeps by the part of their names before the @.
+    """
     ended = {trial.config.id: trial for *_, mine in [*sweeps, ("", {}, alone)] for trial in mine}
     asks = [
-        (StoredSweep(name, content), [t.config.id for t in mine], [0] * len(mine)) for name, content, mine in sweeps
+        (
+            StoredSweep(name, content, origin=origins.get(name.partition("@")[0])),
+            [t.config.id for t in mine],
+            [0] * len(mine),
+        )
+        for name, content, mine in sweeps
     ]
     store.import_trials(["bundle", A, B], [(trial, ()) for trial in ended.values()], asks)
     return {group.row: group for group in store.groups()}
@@ -115,6 +124,31 @@ def test_an_imported_sweep_that_plans_trials_made_here_again_replaces_no_row(sto
         [],
     )
     assert groups[other.row].rejected_for == () and groups[kept.row].sweeps == ("first",)
+
+
+@pytest.mark.parametrize(("trust", "is_believed"), [((A,), False), ((A, B), True)])
+def test_an_imported_sweep_that_plans_trials_of_another_bundle_is_believed_only_if_its_own_is_trusted(
+    any_store_url: str, open_store: Callable[[str], Store], trust: tuple[str, ...], is_believed: bool
+) -> None:
+    kept, other = retrained("a", [3.0, 4.0, 5.0]), retrained("a", [1.0, 1.1], params={"lr": 0.5})
+    first, content = with_seeds(kept, 0, A), {"trials": 0, "instead_of": [other.row]}
+    sweeps = [("first@1", {}, first + with_seeds(other, 0, A)), ("again@1", content, first[:2])]
+    store = open_store(any_store_url)
+    hold(store, sweeps, [], first=A, again=B)
+    board = {row.config: row for row in read_board(store, pool=Pool(trust=trust))}
+    assert sorted(board[kept.row].scores) == ([3.0, 4.0] if is_believed else [3.0, 4.0, 5.0])
+    assert board[kept.row].sweeps == (("again@1", "first@1") if is_believed else ("first@1",))
+    assert bool(board[other.row].superseded) is is_believed
+    assert len(store.uncounted(trust)) == is_believed
+
+
+def test_a_sweep_is_believed_once_a_bundle_that_ships_brings_it_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longwave.platform.storage.store.shipped", lambda: {B: ""})
+    for seed, (origin, believed) in enumerate(((A, A), (B, B), (A, B))):
+        hold(store, [("first@1", {}, with_seeds(retrained("a", [3.0]), seed, origin))], [], first=origin)
+        assert store.sweep("first@1").origin == believed
 
 
 def test_without_such_a_sweep_every_retraining_counts(store: Store) -> None:

@@ -48,17 +48,18 @@ demo: install
 	$(BIN)/longwave demo
 
 # Keep the files with assertions rewritten by pytest, even if the environment forbids bytecode: saves seconds.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
 
+# Three processes, as tests wait for disks and other processes during a quarter of their time on two cores.
 test: install
-	$(PYTEST) --dist worksteal -m "not integration and not slow"
+	$(PYTEST) -n 3 --dist worksteal -m "not integration and not slow"
 
 test-all: install
-	$(PYTEST) --dist worksteal
+	$(PYTEST) -n 2 --dist worksteal
 
 # TIER="integration and not slow" runs only these; STOP_AFTER=N stops after N seconds and lists unfinished tests.
 test-changed: install
-	$(PYTEST) --dist loadfile --no-loadscope-reorder --changed -m "$(or $(TIER),not slow)" $(STOP_AFTER:%=--stop-after %)
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder --changed -m "$(or $(TIER),not slow)" $(STOP_AFTER:%=--stop-after %)
 
 honesty: install
 	$(TOOL) honesty $(WORDS)

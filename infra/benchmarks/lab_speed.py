@@ -29,6 +29,7 @@ from chromium import (
     run_server,
 )
 from plain_page import measure_plain
+from scale_parts import peak_memory
 
 from longwave.files import atomic_file
 from longwave.platform.bench.board import fill_store
@@ -155,7 +156,6 @@ async def _visited(
         for name, where in PAGES.items():
             say(f"Opening {name}")
             report.opened[name] = [await opened(browser, f"{address}/{where}") for _ in range(turns[0])]
-        peak = server.memory_info().rss
         say("Changing a filter")
         page = await _board(browser, address, 0)
         for k in range(turns[0]):
@@ -165,9 +165,8 @@ async def _visited(
         say(f"{report.sessions} sessions")
         visitors = [_clicking(browser, address, k, report, turns[1]) for k in range(report.sessions)]
         await asyncio.gather(*visitors)
-        peak = max(peak, server.memory_info().rss)
         await browser.close()
-    return float(peak / 2**20)
+    return peak_memory(server.pid)
 
 
 async def _board(browser: Browser, address: str, number: int) -> Page:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
+from longwave.platform.errors import WorkerError
 from longwave.platform.sweeps.on_ray.client import environment
 from longwave.platform.sweeps.on_ray.supervisor import base_folder
 
@@ -51,7 +52,11 @@ class LocalCluster:
         self._env, self._all = env or {}, list[subprocess.Popen[str]]()
         self._folder = tempfile.TemporaryDirectory(dir=base_folder(), ignore_cleanup_errors=True)
         self.address = ""
-        self.address = self._start(0, (), {}, {})
+        try:
+            self.address = self._start(0, (), {}, {})
+        except WorkerError:
+            self.close()
+            raise
 
     def add(
         self,
@@ -106,7 +111,9 @@ class LocalCluster:
         self._all.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env_of_node))
         stdout = self._all[-1].stdout
         assert stdout
-        return stdout.readline().strip()
+        if not (address := stdout.readline().strip()):
+            raise WorkerError("A node of Ray did not start. Its own output, above, says why.")
+        return address
 
 
 def _lives(node: subprocess.Popen[str]) -> bool:

@@ -54,7 +54,8 @@ class ScaleRun:
 
     Attributes:
         path: The database.
-        plan: ``seconds`` from settings to the last trial in the store, ``trials``, ``peak`` MiB of that process.
+        plan: ``seconds`` from settings to the last trial in the store, ``trials``, and MiB of that process:
+            ``base`` before the first trial, ``peak``.
         first, second: The killed driver and the one that continued: ``seconds``, ``cpu`` seconds of its process,
             ``epochs`` and ``reports`` received, ``first`` and ``first_cpu``: seconds until the first pack had a worker,
             ``peak`` MiB, ``latencies`` of transactions in ms, ``shares`` of the main thread's time.
@@ -94,7 +95,8 @@ class ScaleRun:
                 f"{trials}: seconds to the first pack of a resume", float(self.second["first"]), RESUMED, at_most=True
             ),
             Target(f"{trials}: ms of a driver's CPU an epoch, {workers}", self.overhead, OVERHEAD, at_most=True),
-            Target(f"{trials}: MiB of a driver", peak, MEMORY, at_most=True),
+            Target(f"{trials}: MiB to plan them", float(self.plan["peak"]), MEMORY, at_most=True),
+            Target(f"{trials}: MiB of a driver that resumes", peak, MEMORY, at_most=True),
             Target(f"{trials}: lost or duplicated", self.audit["lost"] + self.audit["duplicated"], 0, at_most=True),
         ]
 
@@ -217,7 +219,7 @@ def print_report(report: ScaleReport, format: str) -> None:
         )
         times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
         ms = [(n, t["count"], *(f"{t[at]:.1f}" for at in ("p50", "p95", "p99", "most"))) for n, t in times.items()]
-        print_table(["ms, meanwhile", "times", "half", "95 %", "99 %", "longest"], ms)
+        print_table(["ms, meanwhile", "times", "median", "95 %", "99 %", "longest"], ms)
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -247,6 +249,8 @@ def measure(
         raise ConfigError(f"--database must be sqlite or postgresql, got {database!r}.")
     with show_waiting("Measuring") as say:
         report = scale_benchmark(ScaleSize(trials, workers, pack, epochs, earlier), database, say)
+    if not report.runs:
+        raise ConfigError("--database postgresql needs pgserver. Install it with: pip install pgserver")
     if out is not None:
         with atomic_file(out) as partial:
             partial.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False), encoding="utf-8")

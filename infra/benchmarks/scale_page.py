@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scale import ScaleReport, ScaleRun
 
+NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+"""Databases in print, by the start of their URLs."""
 MILLION, GPUS = 1_000_000, 1_000
 """What the page extrapolates to: trials of a sweep, and GPUs with a pack each."""
+BASE = 70.0
+"""MiB of a driver with nothing planned."""
 
 
 def scale_report(report: ScaleReport) -> str:
@@ -37,13 +41,13 @@ def _of_run(report: ScaleReport, run: ScaleRun) -> str:
     rows = [f"| {n} | {t['count']:.0f} | {t['p50']:.0f} | {t['p95']:.0f} | {t['most']:.0f} |" for n, t in times.items()]
     return "\n".join(
         [
-            f"## {run.path}, mean load {load}\n",
+            f"## {NAMES[run.path]}\n\nLoad averages of a minute: {load}.\n",
             "| what | measured | at most | |\n|---|---|---|---|",
             *targets,
             f"\nThe second driver took {run.pace:.0f} epochs of trials a second.\n",
             "| time of the driver's main thread | share |\n|---|---|",
             *shares,
-            "\n| ms, while the driver is saturated | times | half | 95 % | longest |\n|---|---|---|---|---|",
+            "\n| ms, while the driver is saturated | times | median | 95 % | longest |\n|---|---|---|---|---|",
             *rows,
             "",
             _extrapolate(report, run),
@@ -55,8 +59,8 @@ def _extrapolate(report: ScaleReport, run: ScaleRun) -> str:
     """Return the extrapolation to a million trials and a thousand GPUs: what grows with trials grows tenfold."""
     more = MILLION / int(run.plan["trials"])
     plan, resume = (more * float(run.plan["seconds"]), more * float(run.second["first"]))
-    base = 70.0  # MiB of a driver with nothing planned
-    memory = base + more * (max(float(p["peak"]) for p in (run.first, run.second)) - base)
+    peaks = {float(run.plan["base"]): float(run.plan["peak"]), BASE: max(p["peak"] for p in (run.first, run.second))}
+    planning, resuming = (base + more * (peak - base) for base, peak in peaks.items())
     seconds = GPUS * report.size.pack / run.pace
     store = sum(share for part, share in run.second["shares"].items() if part.startswith("store"))
     status = float(run.asked["sweep status"]["p50"]) / 1000
@@ -67,8 +71,8 @@ def _extrapolate(report: ScaleReport, run: ScaleRun) -> str:
             f"- **Epochs**: {GPUS} packs of {report.size.pack} keep up with the store as long as an epoch takes "
             f"{seconds:.1f} s or more, at {run.overhead:.2f} ms of the driver's CPU an epoch; {store:.0%} of its time "
             f"is the store's, {waits:.0%} is idle.",
-            f"- **Plan**: {plan:.0f} s, once. **Memory**: {memory:.0f} MiB. **First pack of a resume**: {resume:.0f} "
-            "s.",
+            f"- **Plan**: {plan:.0f} s, once. **Memory**: {planning:.0f} MiB to plan, {resuming:.0f} MiB of a driver "
+            f"that resumes. **First pack of a resume**: {resume:.0f} s.",
             "- **To replace first**: sequential transactions on one connection. Reports of different packs are "
             "independent: two writers, each with its own packs, or COPY into the curves if a batch is new.",
             "- **Next**: a round begins by reading a summary of every trial. Packs are leased, read and handed out in "

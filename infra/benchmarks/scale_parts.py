@@ -106,13 +106,17 @@ class CountingRecorder(DriverMetrics):
 
 
 def measure_plan(url: str, size: ScaleSize) -> dict[str, Any]:
-    """Plan the sweep, and return the seconds it took from its settings to the last trial in the store."""
+    """Plan the sweep; return the seconds from its settings to the last trial in the store, the MiB with all libraries
+    imported before the first trial, and the peak.
+    """
     from longwave.platform.sweeps.plan.resolve import resolve
 
     with Store(url) as store:
         began = time.perf_counter()
-        trials = plan_trials(store_plan(resolve(size.file), store), store)
-        return {"seconds": time.perf_counter() - began, "trials": len(trials), "peak": peak_memory()}
+        sweep = store_plan(resolve(size.file), store)
+        base = peak_memory()
+        trials = plan_trials(sweep, store)
+        return {"seconds": time.perf_counter() - began, "trials": len(trials), "base": base, "peak": peak_memory()}
 
 
 def measure_run(
@@ -219,10 +223,10 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     return {"count": len(ranked), **{name: 1000 * value for name, value in {**at, "most": ranked[-1]}.items()}}
 
 
-def peak_memory() -> float:
-    """Return the peak memory of this process in MiB; 0 if the system does not report it."""
+def peak_memory(process: int | None = None) -> float:
+    """Return the peak memory of a process, or of this one, in MiB; 0 if the system does not report it."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path(f"/proc/{process or 'self'}/status").read_text().splitlines()
     except OSError:
         return 0.0
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)

@@ -21,7 +21,7 @@ PARTS = {
         "identity.py",
         "cells.py",
     ),
-    "sink: recorder, view, numbers": (
+    "recorder, progress, metrics": (
         "recorder.py",
         "progress.py",
         "metrics.py",
@@ -32,7 +32,7 @@ PARTS = {
 }
 """Parts of a driver's work outside its store, by the files of the innermost call."""
 WAITS, JSON = "waiting for workers", "JSON of events and work"
-LEASES, WRITES = "store: leases", "store: what packs say"
+LEASES, WRITES = "store: leases", "store: results of packs"
 CHECKSUMS, READS = "store: checksums", "store: all else"
 
 OUTER = ("take", "release", "write")

@@ -19,6 +19,7 @@ from longwave.platform.render.terminal import print_json, print_table
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.smoothing import dirichlet_sums, distance_sums
 
+LISTED = ", ".join(map(str, DEPTHS))
 SIDE, HIDDEN = 10, 16
 """Nodes along a side of the grid; channels. The papers do not state the channels."""
 STUDY: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -74,7 +75,7 @@ def study_models(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
     if missing := get_model("gcn").lacks():
         raise ConfigError(missing)
     if layers not in DEPTHS:
-        raise ConfigError(f"layers: it must be one of {', '.join(map(str, DEPTHS))}, got {layers}.")
+        raise ConfigError(f"layers: it must be one of {LISTED}, got {layers}.")
     return {name: trace_energies(model, layers, make_grid(), **settings) for name, (model, settings) in STUDY.items()}
 
 
@@ -96,7 +97,7 @@ command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 @command.command()
 def measure(
-    layers: Annotated[int, typer.Option(help="Layers of the untrained graph models: 100 or 1000.")] = 100,
+    layers: Annotated[int, typer.Option(help=f"Layers of the untrained graph models: {LISTED}.")] = 100,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
     """Measure the differences between neighbours after each layer of untrained graph models, on a 10 × 10 grid."""

@@ -112,8 +112,10 @@ def _measure_floor() -> float:
         [sys.executable, "-c", FLOOR], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
     ) as process:
         assert process.stdout
-        process.stdout.readline()
+        line = process.stdout.readline()
         seconds = time.perf_counter() - began
+    if line != b"ready\n":
+        raise WorkerError("Ray did not start. Run ray.init() in Python to see why.")
     return seconds
 
 

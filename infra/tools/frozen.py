@@ -239,5 +239,7 @@ def main(file: Path = FILE) -> int:
 
 
 if __name__ == "__main__":
-    stubs.write_stubs()
-    raise SystemExit(main())
+    refused = main()
+    if not refused:
+        stubs.write_stubs()
+    raise SystemExit(refused)

@@ -122,13 +122,14 @@ def main(version: str = "") -> int:
         print("Name the version whose store to keep, as in: keep_store.py 0.2.0", file=sys.stderr)
         return 2
     file = STORES / f"{version}.sqlite.xz"
-    if file.exists():
-        print(f"{file} exists and is never overwritten.", file=sys.stderr)
+    read = file.with_name(f"{version}.json")
+    if existing := next((path for path in (file, read) if path.exists()), None):
+        print(f"{existing} exists and is never overwritten.", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
         with Store(f"sqlite:///{folder}/store.db") as store:
             fill(store)
-            (STORES / f"{version}.json").write_text(json.dumps(content(store), indent=1) + "\n")
+            read.write_text(json.dumps(content(store), indent=1) + "\n")
         with closing(sqlite3.connect(f"{folder}/store.db")) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
         file.write_bytes(lzma.compress(Path(folder, "store.db").read_bytes(), preset=9))

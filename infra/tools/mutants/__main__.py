@@ -6,7 +6,7 @@ without a reason in ``infra/mutants/excused.toml``. Results are cached in ``.mut
 so an interrupted run continues. With WORDS:
 
     platform/boards ...     run only those of these folders
-    --survivors             run those of them again that survived
+    --survivors             run again those that survived, and those not run yet
     --all                   run all of them again
 """
 

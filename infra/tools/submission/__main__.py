@@ -120,6 +120,10 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.comment and not options.comment.parent.is_dir():
         parser.error(f"--comment: no folder {options.comment.parent}")
+    if not options.edition.is_dir():
+        parser.error(f"--edition: no folder {options.edition}")
+    if options.trust and not options.trust.is_file():
+        parser.error(f"--trust: no file {options.trust}")
     try:
         label, comment = check_submission(options.folder, options.edition, Limits(seconds=options.seconds))
     except LongwaveError as error:
@@ -136,6 +140,8 @@ def main(arguments: Sequence[str]) -> int:
         path = find_bundle(options.folder)
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         trust_bundle(options.trust, bundle.read(path).name, sha256, f"submission {options.folder.name}, replayed")
+    elif options.trust and label == "untrusted":
+        print(f"Not added to {options.trust}: only a replayed submission is trusted.")
     print(label)
     return 2 if label == "refused" else 0
 

@@ -119,7 +119,7 @@ class Workers:
         cpus: CPUs of a pack, an upper bound for one on a GPU; it has as many threads, at least one.
         labels: Conditions on Ray's labels of the nodes that get packs, by name: ``value``, or ``!value``.
         here: Run in this process, without Ray.
-        single_first: Begin in a single process, and move to Ray if training takes longer than Ray takes to start.
+        single_first: Begin in a single process, and move to Ray after some seconds of CPU time.
         stall: Seconds without a step after which a pack has stalled; 20 times its longest step, if that is more.
         stall_kill: Fail packs that have stalled, with a stack trace.
         flag: Name of the file that asks these workers to drain; unique, since drivers share the folder.

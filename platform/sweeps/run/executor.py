@@ -124,7 +124,7 @@ def _handle_event(event: Mapping[str, Any], sessions: _CurrentSessions, sink: Si
     if event["event"] == "notice":
         sink.show_notice(event["line"])
     elif event["event"] == "long":
-        _pause(sessions, "it takes longer than starting Ray, so it continues on Ray", sink, workers)
+        _pause(sessions, f"it takes more than {SECONDS:g} s of CPU time, so it continues on Ray", sink, workers)
     elif event["event"] == "started":
         sessions.training.add(pack)
         sink.started(pack, Slot(**event["slot"]))

@@ -118,15 +118,20 @@ def test_overhead_is_the_drivers_cpu_for_each_epoch_it_heard_of() -> None:
     part = {"seconds": 12.0, "cpu": 3.0, "epochs": 6_000, "reports": 600, "peak": 200.0, "first": 2.0}
     part |= {"latencies": {"write": times}, "shares": {"store: leases": 0.75, "waiting for workers": 0.25}}
     run = ScaleRun(
-        "sqlite", {"seconds": 9.0, "trials": 1_000, "peak": 700.0}, {**part, "cpu": 99.0, "peak": 300.0}, part,
-        {"sweep status": times}, {"trials": 1_050, "lost": 0, "duplicated": 1}, {"before": 0.5},
+        "sqlite", {"seconds": 9.0, "trials": 1_000, "base": 700.0, "peak": 1_700.0},
+        {**part, "cpu": 99.0, "peak": 300.0}, part, {"sweep status": times},
+        {"trials": 1_050, "lost": 0, "duplicated": 1}, {"before": 0.5},
     )  # fmt: skip
     assert (run.overhead, run.pace) == (0.5, 600.0)
-    assert [(t.ratio, t.met) for t in run.targets] == [(9.0, True), (2.0, True), (0.5, True), (300.0, True), (1, False)]
+    assert [(t.ratio, t.met) for t in run.targets] == [
+        (9.0, True), (2.0, True), (0.5, True), (1_700.0, False), (300.0, True), (1, False),
+    ]  # fmt: skip
     report = ScaleReport({"device": "a machine", "system": "x", "python": "3"}, SIZE, [run])
     assert not report.sound and json.loads(json.dumps(report.to_dict()))["runs"][0]["overhead"] == 0.5
     text = scale_report(report)
-    assert "| 1000 trials on sqlite: MiB of a driver | 300 | 1024 | met |" in text
+    assert "| 1000 trials on sqlite: MiB of a driver that resumes | 300 | 1024 | met |" in text
+    assert "| 1000 trials on sqlite: MiB to plan them | 1.7e+03 | 1024 | not met |" in text
+    assert "**Memory**: 1000700 MiB to plan, 230070 MiB of a driver that resumes" in text
     assert "**Plan**: 9000 s" in text and "**First pack of a resume**: 2000 s" in text
 
 

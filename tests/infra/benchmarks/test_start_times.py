@@ -20,3 +20,9 @@ def test_a_pack_that_did_not_train_to_its_end_is_no_start(monkeypatch: pytest.Mo
     monkeypatch.setattr(start_times, "running_workers", nullcontext)
     with pytest.raises(WorkerError, match="A pack to measure did not train to its end: died: no memory"):
         start_times._first_epoch(Job([]), here=True)
+
+
+def test_a_ray_that_does_not_start_is_no_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start_times, "FLOOR", "raise SystemExit(1)")
+    with pytest.raises(WorkerError, match=r"Ray did not start\. Run ray\.init\(\) in Python to see why\."):
+        start_times._measure_floor()

@@ -143,12 +143,26 @@ def test_a_comment_that_cannot_be_written_is_refused_before_any_replay(
     assert f"error: --comment: no folder {tmp_path / 'absent'}" in capsys.readouterr().err
 
 
-def test_what_takes_longer_than_it_may_is_untrusted_and_its_rows_have_no_rank(
-    submitted: Path, genuine: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("option", "name", "what"), [("--edition", "absent", "folder"), ("--trust", "absent.txt", "file")]
+)
+def test_a_file_or_folder_that_is_not_there_is_refused_before_any_replay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, name: str, what: str
 ) -> None:
-    assert main([str(submitted), "--edition", str(genuine[1]), "--seconds", "0.3"]) == 0
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path), option, str(tmp_path / name)])
+    assert f"error: {option}: no {what} {tmp_path / name}\n" in capsys.readouterr().err
+
+
+def test_what_takes_longer_than_it_may_is_untrusted_and_its_rows_have_no_rank(
+    submitted: Path, genuine: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (trust := tmp_path / "trust.txt").touch()
+    assert main([str(submitted), "--edition", str(genuine[1]), "--seconds", "0.3", "--trust", str(trust)]) == 0
     out = capsys.readouterr().out
-    assert out.endswith("\nuntrusted\n") and out.count("cannot be trained again here: it takes more than 0.3 s") == 6
+    assert trust.read_text() == ""
+    assert out.endswith(f"\nNot added to {trust}: only a replayed submission is trusted.\nuntrusted\n")
+    assert out.count("cannot be trained again here: it takes more than 0.3 s") == 6
     [row] = [line for line in out.splitlines() if line.startswith("- Leaky")]
     assert "rank" not in row
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from boards import retrained
+from honesty.simulated_selection import DEFAULT_RULE, FIRST_RULE
 from pages import published
+from tree import ROOT
 
 from longwave.platform.boards.methods import methods
 from longwave.platform.cli.main import main
@@ -34,6 +36,19 @@ def test_the_page_folds_every_section_of_the_methods(tmp_path: Path) -> None:
     assert titles == [section.partition("\n")[0] for section in methods().split("\n## ")[1:]]
     assert text.count("<table>") == methods().count("\n| --- |") > 2
     assert "**" not in text and "`" not in text and "](" not in text
+
+
+def test_the_methods_quote_what_was_simulated_of_the_rules_of_selection() -> None:
+    lines = (ROOT / "infra/honesty.md").read_text(encoding="utf-8").splitlines()
+    pattern = re.compile(r"([\d.]+) to ([\d.]+) trainings; A: error .([\d.]+)%.*seeds of edition 1 0([\d.]+);")
+    [old], [new] = (
+        [found.groups() for line in lines if line.startswith(f"| {rule.name} |") and (found := pattern.search(line))]
+        for rule in (FIRST_RULE, DEFAULT_RULE)
+    )
+    said = re.sub(r"\s+", " ", methods())
+    trainings, more, fewer = (f"{float(number):.0f}" for number in (new[0], new[1], old[0]))
+    assert f"Rule 2 costs {trainings} full trainings (rule 1: {fewer}), and about {more} if halving" in said
+    assert f"Its mean error is {new[2]} % smaller in A;" in said and f"is {new[3]} (rule 1: {old[3]})." in said
 
 
 @pytest.mark.parametrize(

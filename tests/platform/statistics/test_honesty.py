@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import numpy as np
 import pytest
+from honesty import __main__ as program
 from honesty.__main__ import markdown_table, read_sections
 from honesty.claims import Line
 from honesty.seed_laws import FEW_SEEDS, HONEST, UNEQUAL, UNSEEN, SeedLaw
@@ -94,6 +98,23 @@ def test_a_case_outside_its_claim_is_marked() -> None:
         "| a law | ≤ .05 | .043 |  |",
         "| another | ≤ .05 | .210 | **outside** |",
     ]
+
+
+@pytest.mark.parametrize(("holds", "status"), [(True, 0), (False, 1)])
+def test_a_case_outside_its_claim_is_told_by_the_exit_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holds: bool, status: int
+) -> None:
+    (file := tmp_path / "honesty.md").write_text("# Title\n")
+    monkeypatch.setattr(program, "FILE", file)
+    monkeypatch.setattr(program, "ProcessPoolExecutor", lambda count: ThreadPoolExecutor(1))
+    monkeypatch.setattr(program, "list_cases", lambda name: [lambda: [Line("a law", "≤ .05", ".043", holds)]])
+    assert program.main(["pairs"]) == status
+    assert ("**outside**" in file.read_text().partition("## Pairs")[2]) is not holds
+
+
+def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["rank"]) == 2
+    assert capsys.readouterr().err.startswith("There is no part 'rank': ranks, few-seeds, ")
 
 
 def test_a_part_that_is_run_alone_leaves_the_others_as_they_are_written() -> None:

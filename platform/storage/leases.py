@@ -131,6 +131,13 @@ class Leases:
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 
     @with_retry
+    def held_by_others(self) -> set[str]:
+        """Return the trials that other live drivers hold."""
+        with self.store.reading() as connection:
+            others = sa.and_(LeaseRow.owner != self.owner, LeaseRow.owner.in_(live_owners(connection)))
+            return set(connection.scalars(sa.select(LeaseRow.trial).where(others)))
+
+    @with_retry
     def take(self, trials: Collection[str]) -> set[str]:
         """Lease the open trials that no other driver holds; return those that this driver now holds."""
         fences: dict[str, int] = {}

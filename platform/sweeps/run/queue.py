@@ -157,7 +157,9 @@ class PackQueue:
         return {}
 
     def _group_trials(self, open_trials: Sequence[PlannedTrial], max_trials: int | None) -> list[list[PlannedTrial]]:
-        """Return the trials that are leased together, each a pack or a cohort, in the order of their first trials."""
+        """Return the trials that are leased together, each a pack or a cohort, in the order of their first trials; last
+        come those that other drivers hold, so that the first pack need not wait until all of them were asked for.
+        """
         cohorts = self.store.cohorts([a.id for a in open_trials]) if self.sweep.file.stops_early else {}
         affordable = _within_budget(open_trials, cohorts, max_trials)
         configs = self.store.configs([a.id for a in affordable if a.pack is None])
@@ -167,7 +169,8 @@ class PackQueue:
         groups: dict[str, list[PlannedTrial]] = {}
         for a in (replace(a, pack=a.pack or packs[a.id]) for a in affordable):
             groups.setdefault(cohorts.get(a.id) or str(a.pack), []).append(a)
-        return list(groups.values())
+        held = self.leases.held_by_others()
+        return sorted(groups.values(), key=lambda group: any(a.id in held for a in group))
 
     def _count_open(self, packs: Mapping[str, str]) -> dict[str, int]:
         """Return how many trials of each pack have not ended. The number never grows: a pack's key names its trials.

@@ -57,6 +57,26 @@ def test_a_pack_of_which_others_hold_a_part_is_cut_anew_and_may_go_on_from_its_c
         assert {k: (len(j.configs), j.before) for k, j in jobs.items()} == {"whole": (2, ()), key: (2, ("parent",))}
 
 
+def test_packs_that_others_hold_come_last(
+    planned: Planned, store: Store, here: Workers, other: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_CHUNK", 1)
+    sweep, left = planned()
+    configs = store.configs([a.id for a in left])
+    store.assign({f"pack {k}": [configs[a.id]] for k, a in enumerate(left)})
+    other.take([a.id for a in left[:2]])
+    with Leases(store, "tiny") as mine:
+        assert mine.held_by_others() == {a.id for a in left[:2]} and other.held_by_others() == set()
+        queue, taken = PackQueue(sweep, store, mine, here, missing_trials(sweep, store), {}), mine.take
+        asked: list[str] = []
+        monkeypatch.setattr(mine, "take", lambda trials: asked.extend(trials) or taken(trials))
+        [[first]] = [[c.id for c in job.configs] for job in queue.next().values()]
+        assert asked == [first] == [left[2].id]
+        while queue.next():
+            pass
+    assert asked == [a.id for a in [*left[2:], *left[:2]]]
+
+
 def test_a_pack_of_which_another_sweep_asked_for_a_part_is_cut_for_that_part(
     planned: Planned, store: Store, here: Workers, tiny: Tiny
 ) -> None:

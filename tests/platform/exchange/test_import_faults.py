@@ -69,7 +69,7 @@ import os, signal, sys
 from pathlib import Path
 from longwave.platform.cli.main import main
 from longwave.platform.storage import store, trial_writes
-store.IMPORT_CHUNK, left, insert = 1, [int(sys.argv[3])], trial_writes.insert_ended
+store.CHUNK, left, insert = 1, [int(sys.argv[3])], trial_writes.insert_ended
 def insert_or_die(connection, trials, replaced):
     insert(connection, trials, replaced)
     left[0] -= 1

@@ -101,6 +101,8 @@ class LocalCluster:
         for number, node in enumerate(self._all):
             if _lives(node):
                 self.end(number)
+            if node.stdout:
+                node.stdout.close()
         self._folder.cleanup()
 
     def _start(self, count: int, cores: Sequence[int], labels: Mapping[str, str], env: Mapping[str, str]) -> str:

@@ -59,8 +59,10 @@ def _extrapolate(report: ScaleReport, run: ScaleRun) -> str:
     """Return the extrapolation to a million trials and a thousand GPUs: what grows with trials grows tenfold."""
     more = MILLION / int(run.plan["trials"])
     plan, resume = (more * float(run.plan["seconds"]), more * float(run.second["first"]))
-    peaks = {float(run.plan["base"]): float(run.plan["peak"]), BASE: max(p["peak"] for p in (run.first, run.second))}
-    planning, resuming = (base + more * (peak - base) for base, peak in peaks.items())
+    of_driver = max(run.first["peak"], run.second["peak"])
+    planning, resuming = (
+        base + more * (peak - base) for base, peak in ((run.plan["base"], run.plan["peak"]), (BASE, of_driver))
+    )
     seconds = GPUS * report.size.pack / run.pace
     store = sum(share for part, share in run.second["shares"].items() if part.startswith("store"))
     status = float(run.asked["sweep status"]["p50"]) / 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from scale import ScaleReport, ScaleRun
 from scale_page import scale_report
 from scale_parts import CELLS, NAME, ScaleSize, audit_results, measure_plan, measure_run, percentiles
 from scale_shares import CHECKSUMS, LEASES, READS, WRITES, part_of
+from tree import ROOT
 
 from longwave.platform.cli.main import main
 from longwave.platform.storage.schema import CurveRow
@@ -158,6 +159,24 @@ def test_a_stack_is_told_by_what_of_the_store_it_is_in_else_by_its_innermost_par
 def test_a_database_that_is_none_ends_the_command_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--database", "oracle"], scale.command) == 2
     assert "--database must be sqlite or postgresql, got 'oracle'." in capsys.readouterr().err
+
+
+def test_a_database_that_is_not_installed_is_an_error_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(scale, "empty_databases", lambda folder: [f"sqlite:///{folder}/a.db"])
+    out = tmp_path / "a.json"
+    assert main(["--database", "postgresql", "--out", str(out)], scale.command) == 2
+    assert "--database postgresql needs pgserver. Install it with: pip install pgserver" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_the_page_about_scale_is_that_of_its_measurements() -> None:
+    measured = json.loads((ROOT / "infra/benchmarks/scale-postgresql.json").read_text(encoding="utf-8"))
+    runs = [ScaleRun(**{field.name: run[field.name] for field in fields(ScaleRun)}) for run in measured["runs"]]
+    report = ScaleReport(measured["versions"], ScaleSize(**measured["size"]), runs)
+    assert report.to_dict() == measured
+    assert scale_report(report) == (ROOT / "infra/scale.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow  # five processes load all they need, one after another

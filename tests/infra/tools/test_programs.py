@@ -61,6 +61,23 @@ def test_an_edition_that_does_not_exist_is_refused_and_leaves_nothing(
     assert not EditionFolders.of_edition(9).home.exists()
 
 
+def test_no_rows_cannot_be_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        drawn_rows.main(["--rows", "0"])
+    assert capsys.readouterr().err.endswith("error: --rows must be 1 or more, got 0\n")
+
+
+@pytest.mark.parametrize("name", ["0.2.0.sqlite.xz", "0.2.0.json"])
+def test_no_file_of_a_kept_store_is_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.setattr(keep_store, "STORES", tmp_path)
+    (tmp_path / name).write_text("kept")
+    assert keep_store.main("0.2.0") == 1
+    assert capsys.readouterr().err == f"{tmp_path / name} exists and is never overwritten.\n"
+    assert [path.name for path in tmp_path.iterdir()] == [name] and (tmp_path / name).read_text() == "kept"
+
+
 def test_rows_are_drawn_and_trained_again_and_three_in_four_must_be_inside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -194,10 +194,9 @@ def _read_candidates(
         sa.select(s.sweep, s.cell, t.task, t.model, t.id, t.row, t.phase, t.status, t.valid)
         .join(s, s.trial == t.id)
         .where(where, sa.true() if task is None else t.task == task)
-        .order_by(t.id)
     )
     candidates: dict[tuple[tuple[str, int | None], str, str], list[SearchedTrial]] = {}
-    for line in connection.execute(query):
+    for line in sorted(connection.execute(query), key=lambda line: line.id):  # ordered by SQLite, it would read all
         candidate = SearchedTrial(line.id, line.row, line.phase, line.status, line.valid)
         candidates.setdefault(((line.sweep, line.cell), line.task, line.model), []).append(candidate)
     return candidates

@@ -103,3 +103,11 @@ def test_no_other_number_of_warps_or_values_is_faster_by_more_than_quoted() -> N
     faster = {case: f"{tiles[case, 32] / tiles[case, 64] - 1:.0%}" for case, _ in tiles}
     assert f"are {faster.pop('mlstm').replace('%', ' %')} faster for mLSTM" in README
     assert all(gain.startswith("-") for gain in faster.values())
+
+
+def test_the_times_of_boards_are_those_measured() -> None:
+    seconds = {
+        line["path"]: line["ms"] / 1000 for line in read_results("boards") if line["name"] == "boards of all tasks"
+    }
+    assert f"take {seconds['sqlite']:.1f} s from SQLite" in SPEED
+    assert f"and {seconds['postgresql']:.2f} s from PostgreSQL" in SPEED

@@ -47,7 +47,7 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
         " on ".join(filter(None, (m, " ".join(filter(None, (t, v)))))): (m, t, v)
         for m, t, v in sorted(cells, key=lambda cell: (not cells[cell], cell))
     }
-    titles = {(t.config.model, t.config.task): (t.about.model, t.about.task) for t in trials}
+    titles = {(t.config.model, t.config.task): (t.about.model_in_print, t.about.task) for t in trials}
 
     def cell_label(name: str) -> str:
         model, task, variant = options[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,8 +22,6 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 OF_BOARD = ("task", "variant", "metric", "unit", "goal")
 """Fields that all rows of a board share."""
-RANGE = re.compile(r" (-?\d+)-(\d+)\b")
-"""A range as the value of an option: `` -1-1`` in ``DeltaNet (eigenvalues -1-1)``."""
 
 
 def seeds_of(group: Group) -> list[Score]:
@@ -46,7 +43,7 @@ def trained(
         **_middle(seeds, about),
         **_described([score for score in seeds if score is not None]),
         **{name: getattr(config, name) for name in ("model", "params", "options", "hidden")},
-        title=RANGE.sub(r" \1 to \2", about.model),
+        title=about.model_in_print,
         layers=about.layers,
         config=group.row,
         settings=config.in_full(),

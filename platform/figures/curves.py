@@ -82,16 +82,16 @@ def running_curves(
     for trial in trials:
         shown = shown_by_trial.get(trial.config.id, [])
         marks += [
-            {"trial": trial.config.id, "model": trial.about.model, "epoch": epoch, "value": value,
-             "tip": f"{trial.about.model}, trial {trial.config.id[:8]}, epoch {epoch}: {value:.5g}"}
+            {"trial": trial.config.id, "model": trial.about.model_in_print, "epoch": epoch, "value": value,
+             "tip": f"{trial.about.model_in_print}, trial {trial.config.id[:8]}, epoch {epoch}: {value:.5g}"}
             for epoch, value in (shown[k] for k in thin_points(len(shown)))
         ]  # fmt: skip
     if not marks:
         return None
     colours = {
-        trial.about.model: family_colour(families.get(trial.config.model, ""))
-        for trial in sorted(trials, key=lambda trial: trial.about.model)
-        if any(mark["model"] == trial.about.model for mark in marks)
+        trial.about.model_in_print: family_colour(families.get(trial.config.model, ""))
+        for trial in sorted(trials, key=lambda trial: trial.about.model_in_print)
+        if any(mark["model"] == trial.about.model_in_print for mark in marks)
     }
     base = alt.Chart(as_data(marks)).encode(
         x=alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -12,6 +13,8 @@ from longwave.platform.records.trial import TrialConfig
 
 VERSION = 2
 """Version of ``About``: bumped when a field is dropped or changes its meaning. Version 1 had no recipe."""
+RANGE = re.compile(r" (-?\d+)-(\d+)\b")
+"""A range as the value of an option: `` -1-1`` in ``DeltaNet (eigenvalues -1-1)``."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class About:
     """What explains a trial's row to a reader but is not part of its identity.
 
     Attributes:
-        task, model: Names in print; the model's with the options that are not the default.
+        task, model: Names in print; the model's with the options that are not the default, see ``model_in_print``.
         metric, unit: The test metric and its unit.
         goal: Whether the metric should be large, ``"max"``, or small, ``"min"``.
         called: Names that published tables give to the model with these options.
@@ -73,6 +76,11 @@ class About:
         )
         if not numbers:
             raise ValueError(f"Trivial predictors have finite scores, got {self.trivial!r}.")
+
+    @property
+    def model_in_print(self) -> str:
+        """``model`` with ranges in words: ``DeltaNet (eigenvalues -1 to 1)``. Records keep the options as given."""
+        return RANGE.sub(r" \1 to \2", self.model)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; ``from_dict`` restores it."""

@@ -26,7 +26,7 @@ def print_expected(plan: RerunPlan) -> None:
     """Print a row with the prediction for one more training."""
     config, about, n = plan.config, plan.row[0].about, plan.expected.n
     metric = metric_label(about.metric, about.unit, about.goal)
-    print_line(f"Row {config.row[:SHORT]}: {about.model} on {config.task} {config.variant}".rstrip())
+    print_line(f"Row {config.row[:SHORT]}: {about.model_in_print} on {config.task} {config.variant}".rstrip())
     diverged_text = f"; {plan.diverged} more diverged" if plan.diverged else ""
     print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{diverged_text}")
     if plan.interval:
@@ -105,7 +105,7 @@ def print_detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:
         lines.append((fact.section if fact.section != last_section else "", fact.what, cell_text(fact.value)))
         last_section = fact.section
     board = named((trial.config.task, trial.config.variant))
-    title = f"{facts[0].section} {facts[0].value}: {trial.about.model} on {board}"
+    title = f"{facts[0].section} {facts[0].value}: {trial.about.model_in_print} on {board}"
     content: dict[str, dict[str, Any]] = {}
     for fact in facts:
         content.setdefault(fact.section, {})[fact.what] = fact.value

@@ -123,10 +123,10 @@ def step_matrix(layer: Recurrence[Any]) -> Array:
     """The real matrix by which one step of the layer, without input, multiplies its state."""
     shape, nothing = (len(layer.STATE), 1, layer.hidden_size), torch.zeros(1, 1, layer.input_size, dtype=torch.float64)
 
-    def after(flat: torch.Tensor) -> torch.Tensor:
+    def take_step(flat: torch.Tensor) -> torch.Tensor:
         return torch.cat(layer(nothing, tuple(flat.view(shape)))[1], -1).flatten()
 
-    return torch.autograd.functional.jacobian(after, torch.zeros(math.prod(shape), dtype=torch.float64)).numpy()
+    return torch.autograd.functional.jacobian(take_step, torch.zeros(math.prod(shape), dtype=torch.float64)).numpy()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -116,7 +116,7 @@ def test_what_ships_is_imported_as_it_is_and_a_second_time_in_no_time(
     assert capsys.readouterr().out == f"2 bundles of Longwave: {trials} trials imported, 0 already known.\n"
     store = open_store(url)
     checked = open_store(f"sqlite:///{tmp_path}/checked.db")
-    intake.import_bundle(checked, *joined())
+    intake.import_bundle(checked, *join_shipped())
     ids = [trial.config.id for trial in store.retrainings()]
     assert store.retrainings() == checked.retrainings() and store.curves(ids) == checked.curves(ids)
     assert store.sweeps() == checked.sweeps() and store.catalogue() == checked.catalogue()
@@ -154,7 +154,7 @@ def test_what_ships_takes_the_place_of_the_same_trials_that_came_in_bundles_of_o
     assert capsys.readouterr().out == f"2 bundles of Longwave: {trials} trials imported, 0 already known.\n"
     assert not any(row.untrusted for row in read_board(store))
     clean = open_store(f"sqlite:///{tmp_path}/clean.db")
-    intake.import_bundle(clean, *joined())
+    intake.import_bundle(clean, *join_shipped())
     assert store.retrainings() == clean.retrainings()
     anonymous, expected = ([replace(group, sweeps=()) for group in each.groups()] for each in (store, clean))
     assert anonymous == expected, "a sweep keeps the name under which it was imported first"
@@ -248,7 +248,7 @@ def test_equal_explanations_of_trials_that_ship_are_one_object() -> None:
     assert len({id(about) for about in abouts}) == len({repr(about) for about in abouts}) < len(abouts) / 5
 
 
-def joined() -> tuple[File, list[AuditFinding], list[File]]:
+def join_shipped() -> tuple[File, list[AuditFinding], list[File]]:
     """Return the shipped bundles as what is imported of anybody's."""
     files = [read(path) for path in SHIPPED]
     return join(files), [], files

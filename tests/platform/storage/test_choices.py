@@ -28,7 +28,7 @@ def with_seeds(group: Group, first: int, origin: str = "") -> list[Trial]:
     return made
 
 
-def hold(
+def write_sweeps(
     store: Store, sweeps: list[tuple[str, dict[str, Any], list[Trial]]], alone: list[Trial], **origins: str
 ) -> dict[str, Group]:
     """Return the groups, by row, of a store with some sweeps and with retrainings that no sweep planned; ``origins``
@@ -63,7 +63,7 @@ def test_the_others_alone_count_and_the_row_they_were_trained_instead_of_gives_w
         ("second", {}, trials(other) + trials(larger)),
         ("again", content, with_seeds(anew, 100)),
     ]
-    groups = hold(store, sweeps, with_seeds(retrained("a", [9.0]), 50))
+    groups = write_sweeps(store, sweeps, with_seeds(retrained("a", [9.0]), 50))
     assert sorted(run.test for run in groups[kept.row].runs if run.test) == [3.0, 4.0, 9.0]
     assert store.uncounted() == {trial.config.id for trial in with_seeds(kept, 0)}
     assert {row: list(group.rejected_for) for row, group in groups.items()} == {
@@ -83,7 +83,7 @@ def test_a_sweep_of_a_bundle_that_nobody_trusts_takes_nothing_from_what_was_trai
     again = with_seeds(retrained("a", [3.0, 4.0]), 100, "bundle")
     sweeps = [("first", {}, with_seeds(kept, 0, others) + with_seeds(other, 0, others)), ("again@1", content, again)]
     store = open_store(any_store_url)
-    groups = hold(store, sweeps, [])
+    groups = write_sweeps(store, sweeps, [])
     from_here = others == ""
     assert store.uncounted() == (set() if from_here else {t.config.id for t in with_seeds(kept, 0)})
     assert (
@@ -108,7 +108,7 @@ def test_a_bundle_takes_retrainings_from_one_that_the_reader_trusts_only_if_it_i
     again = with_seeds(retrained("a", [3.0, 4.0]), 100, B)
     store = open_store(any_store_url)
     first = with_seeds(kept, 0, A) + with_seeds(other, 0, A)
-    hold(store, [("first@1", {}, first), ("again@1", {"trials": 0, "instead_of": [other.row]}, again)], [])
+    write_sweeps(store, [("first@1", {}, first), ("again@1", {"trials": 0, "instead_of": [other.row]}, again)], [])
     board = {row.config: row for row in read_board(store, pool=Pool(trust=trust))}
     assert sorted(board[kept.row].scores) == kept_scores
     assert bool(board[other.row].superseded) is gives_way
@@ -118,7 +118,7 @@ def test_a_bundle_takes_retrainings_from_one_that_the_reader_trusts_only_if_it_i
 def test_an_imported_sweep_that_plans_trials_made_here_again_replaces_no_row(store: Store) -> None:
     kept, other = retrained("a", [5.0, 6.0]), retrained("a", [1.0, 1.1], params={"lr": 0.5})
     mine = with_seeds(kept, 100)
-    groups = hold(
+    groups = write_sweeps(
         store,
         [("first", {}, mine + with_seeds(other, 0)), ("again@1", {"trials": 0, "instead_of": [other.row]}, mine)],
         [],
@@ -134,7 +134,7 @@ def test_an_imported_sweep_that_plans_trials_of_another_bundle_is_believed_only_
     first, content = with_seeds(kept, 0, A), {"trials": 0, "instead_of": [other.row]}
     sweeps = [("first@1", {}, first + with_seeds(other, 0, A)), ("again@1", content, first[:2])]
     store = open_store(any_store_url)
-    hold(store, sweeps, [], first=A, again=B)
+    write_sweeps(store, sweeps, [], first=A, again=B)
     board = {row.config: row for row in read_board(store, pool=Pool(trust=trust))}
     assert sorted(board[kept.row].scores) == ([3.0, 4.0] if is_believed else [3.0, 4.0, 5.0])
     assert board[kept.row].sweeps == (("again@1", "first@1") if is_believed else ("first@1",))
@@ -147,11 +147,11 @@ def test_a_sweep_is_believed_once_a_bundle_that_ships_brings_it_too(
 ) -> None:
     monkeypatch.setattr("longwave.platform.storage.store.shipped", lambda: {B: ""})
     for seed, (origin, believed) in enumerate(((A, A), (B, B), (A, B))):
-        hold(store, [("first@1", {}, with_seeds(retrained("a", [3.0]), seed, origin))], [], first=origin)
+        write_sweeps(store, [("first@1", {}, with_seeds(retrained("a", [3.0]), seed, origin))], [], first=origin)
         assert store.sweep("first@1").origin == believed
 
 
 def test_without_such_a_sweep_every_retraining_counts(store: Store) -> None:
     kept = retrained("a", [5.0, 6.0])
-    groups = hold(store, [("first", {}, trials(kept)), ("more", {}, with_seeds(kept, 7))], [])
+    groups = write_sweeps(store, [("first", {}, trials(kept)), ("more", {}, with_seeds(kept, 7))], [])
     assert len(groups[kept.row].runs) == 4 and store.uncounted() == set()

@@ -115,7 +115,7 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
     """
     with Store(store_url(store), create=False) as open_store:
         count = retry_failed(open_store, name)
-        kept = sum(trials for (_, status), trials in open_store.counts(name).items() if status == "failed")
+        kept = len(open_store.failures(name))
     queued = f"{count} failed trial{' is' if count == 1 else 's are'} queued again"
     left = f"; not queued, because later trials followed from them: {kept}" if kept else ""
     step = f" Train with: {format_sweep_command('resume', name, store_url(store))}" if count else ""

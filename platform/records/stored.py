@@ -105,6 +105,25 @@ class EpochCounts:
 
 
 @dataclass(frozen=True)
+class StatusCounts:
+    """The trials of a sweep that are of one cell and phase and have one status.
+
+    Attributes:
+        cell: Index of the cell; 0 for trials stored without it.
+        phase: Of the trials.
+        status: Of the trials; ``running`` for planned ones that a live driver trains.
+        trials: Their number.
+        epochs: Of all of them so far.
+    """
+
+    cell: int
+    phase: Phase
+    status: str
+    trials: int
+    epochs: int
+
+
+@dataclass(frozen=True)
 class RunningTrial:
     """Progress of a trial in training.
 

@@ -12,8 +12,7 @@ from sqlalchemy.orm import aliased
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import EpochCounts, PackAttempt, PackPart, RunningTrial, StoredSweep, SweepCost
-from longwave.platform.records.trial import Phase
+from longwave.platform.records.stored import PackAttempt, PackPart, RunningTrial, StatusCounts, StoredSweep, SweepCost
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.checksums import CHECKED, find_damaged_plans, is_row_intact, write_row_checksums
@@ -131,29 +130,20 @@ class Sweeps(Queries):
             trial_writes.reopen_trials(connection, trials)
         return len(trials)
 
-    def counts(self, sweep: str) -> dict[tuple[int | None, str], int]:
-        """Return the number of trials of a sweep by cell and status, including ``running``."""
-        t, s = TrialRow, SweepTrialRow
-        with self.reading() as connection:
-            now = sa.and_(t.status.not_in(ENDED), t.id.in_(trials_in_training(connection)))
-            status = sa.case((now, "running"), else_=t.status)
-            query = sa.select(s.cell, status, sa.func.count()).join(t, t.id == s.trial)
-            lines = connection.execute(query.where(s.sweep == sweep).group_by(s.cell, status))
-            return {(cell, status): trials for cell, status, trials in lines}
+    def status_counts(self, sweep: str) -> list[StatusCounts]:
+        """Return the trials and epochs of a sweep by cell, phase and status.
 
-    def epoch_counts(self, sweep: str) -> dict[tuple[int, Phase], EpochCounts]:
-        """Return the ended trials and trained epochs of a sweep by cell and phase.
-
-        Trials without a cell's number belong to the first. An open trial has as many epochs as its last one says.
+        An open trial has as many epochs as its last one says.
         """
         t, s = TrialRow, SweepTrialRow
         has_ended, cell = t.status.in_(ENDED), sa.func.coalesce(s.cell, 0)
-        parts = [sa.case((has_ended, 1), else_=0), sa.case((has_ended, t.epochs), else_=0)]
-        sums = [sa.func.sum(part) for part in (*parts, sa.case((has_ended, 0), else_=_epochs_reached()))]
-        query = sa.select(cell, t.phase, *sums).join(t, t.id == s.trial)
+        epochs = sa.func.sum(sa.case((has_ended, t.epochs), else_=_epochs_reached()))
         with self.reading() as connection:
-            lines = connection.execute(query.where(s.sweep == sweep).group_by(cell, t.phase))
-            return {(number, phase): EpochCounts(*map(int, counts)) for number, phase, *counts in lines}
+            in_training = sa.and_(t.status.not_in(ENDED), t.id.in_(trials_in_training(connection)))
+            status = sa.case((in_training, "running"), else_=t.status)
+            query = sa.select(cell, t.phase, status, sa.func.count(), epochs).join(s, s.trial == t.id)
+            lines = connection.execute(query.where(s.sweep == sweep).group_by(cell, t.phase, status))
+            return [StatusCounts(*key, trials, int(total)) for *key, trials, total in lines]
 
     def pack_parts(self, sweep: str) -> list[PackPart]:
         """Return the progress of a sweep's trials, pack by pack."""

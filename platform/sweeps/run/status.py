@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import EpochCounts, PlannedTrial, RunningTrial, SweepCost
+from longwave.platform.records.stored import EpochCounts, PlannedTrial, RunningTrial, StatusCounts, SweepCost
 from longwave.platform.records.trial import Phase
 from longwave.platform.redaction import redacted
 from longwave.platform.storage.leases import Driver, read_drivers
@@ -138,46 +138,47 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
     """
     stored = store.sweep(name)
     sweep = read_sweep_plan(store, name) if stored.plan is not None else None
-    drivers, counts = read_drivers(store, name), store.counts(name)
-    alive, planned = [d for d in drivers if d.alive], sum(counts.values())
-    parts = store.epoch_counts(name)
-    epochs = sum(parts.values(), EpochCounts()).epochs
-    ended = planned > 0 and all(status in ENDED for _, status in counts)
+    drivers, parts = read_drivers(store, name), store.status_counts(name)
+    alive, counts = [d for d in drivers if d.alive], count_statuses(parts)
+    planned, epochs = sum(part.trials for part in parts), sum(part.epochs for part in parts)
+    ended = 0 < planned == counts["done"]
     over = ended and (not sweep or is_over(sweep, store, store.planned(name)))
     expected = count_trials(sweep) if sweep and not over else planned
-    remaining = remaining_epochs(sweep.file, sweep.cells, parts) if sweep and not over else 0
+    remaining = remaining_epochs(sweep.file, sweep.cells, count_epochs(parts)) if sweep and not over else 0
     labels = [cell.label for cell in sweep.cells] if sweep else []
+    failures = store.failures(name) if counts["failed"] else []
     return SweepStatus(
         name=name,
         state=_state_of(stored.state, over, alive),
-        counts=count_statuses(counts),
+        counts=counts,
         trials=expected,
         epochs=epochs,
         expected=epochs + remaining if sweep else None,
         left=read_seconds_left(store, sweep) if sweep and not over else None,
-        cells={
-            label: count_statuses({key: n for key, n in counts.items() if key[0] == k})
-            for k, label in enumerate(labels)
-        },
+        cells={label: count_statuses(part for part in parts if part.cell == k) for k, label in enumerate(labels)},
         drivers=drivers,
-        failures=dict(Counter(f"{model}: {reason}" for model, reason in store.failures(name))),
+        failures=dict(Counter(f"{model}: {reason}" for model, reason in failures)),
         spent=store.cost(name),
         store=redacted(store.url),
     )
 
 
-def count_statuses(counts: Mapping[tuple[int | None, str], int]) -> dict[str, int]:
-    """Return the numbers of trials planned, running, done, and of each end, summed over the cells of ``counts``."""
-    trials_by_status = Counter[str]()
-    for (_, status), trials in counts.items():
-        trials_by_status[status] += trials
-    ended = {str(state): trials_by_status[state] for state in ENDED}
-    return {
-        "planned": trials_by_status["planned"],
-        "running": trials_by_status["running"],
-        "done": sum(ended.values()),
-        **ended,
-    }
+def count_statuses(parts: Iterable[StatusCounts]) -> dict[str, int]:
+    """Return the numbers of trials planned, running, done, and of each end, in all of ``parts``."""
+    trials = Counter[str]()
+    for part in parts:
+        trials[part.status] += part.trials
+    ended = {str(status): trials[status] for status in ENDED}
+    return {"planned": trials["planned"], "running": trials["running"], "done": sum(ended.values()), **ended}
+
+
+def count_epochs(parts: Iterable[StatusCounts]) -> dict[PhaseOfCell, EpochCounts]:
+    """Return the epochs trained so far in each phase of each cell."""
+    counts = defaultdict[PhaseOfCell, EpochCounts](EpochCounts)
+    for part in parts:
+        ended = EpochCounts(part.trials, part.epochs) if part.status in ENDED else EpochCounts(reached=part.epochs)
+        counts[part.cell, part.phase] += ended
+    return dict(counts)
 
 
 def _state_of(requested: str, over: bool, alive: Sequence[Driver]) -> str:

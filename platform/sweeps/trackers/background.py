@@ -127,7 +127,7 @@ class Background:
 
 def _read_progress(store: Store, sweep: str) -> object:
     """Return what changes whenever a sweep is planned or trained."""
-    return store.planned(sweep), store.epoch_counts(sweep)
+    return store.planned(sweep), store.status_counts(sweep)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import plan_trials, store_plan
-from longwave.platform.sweeps.run.status import SweepStatus, sweep_status
+from longwave.platform.sweeps.run.status import SweepStatus, count_epochs, sweep_status
 
 BEGAN = 1.7e9
 """Unix time at which the first trial is begun; every epoch takes a second."""
@@ -84,12 +84,13 @@ def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
             done = Counter(p.trial for p in points)
             one_by_one = Counter((a.cell, "" if a.open else a.status, done[a.id]) for a in trials)
             assert {(p.cell, p.status, p.epochs): p.trials for p in store.pack_parts("tiny")} == one_by_one
-            assert store.epoch_counts("tiny") == parts(trials, done) and store.epoch_counts("other") == {}
-            assert store.counts("tiny") == Counter((a.cell, a.status) for a in trials) and store.counts("other") == {}
+            parts = store.status_counts("tiny")
+            assert count_epochs(parts) == epochs_by_cell(trials, done) and not store.status_counts("other")
+            assert Counter({(p.cell, p.status): p.trials for p in parts}) == Counter((a.cell, a.status) for a in trials)
             check(sweep_status(store, "tiny"), trials, done)
 
 
-def parts(trials: list[PlannedTrial], epochs: Mapping[str, int]) -> dict[tuple[int, Phase], EpochCounts]:
+def epochs_by_cell(trials: list[PlannedTrial], epochs: Mapping[str, int]) -> dict[tuple[int, Phase], EpochCounts]:
     """Return what there is of the trials of each cell, all of the search, one by one."""
     actual: dict[tuple[int, Phase], EpochCounts] = {}
     for a in trials:

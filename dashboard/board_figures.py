@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
-from longwave.platform.boards.errors import has_errors, in_errors
+from longwave.platform.boards.errors import curve_in_errors, has_errors, in_errors
 from longwave.platform.boards.landmarks import BASELINES
 from longwave.platform.boards.pairs import pairs, ranked
 from longwave.platform.boards.row import Row
@@ -144,5 +144,5 @@ def draw_budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:
     curves = [
         c for c in cached_reads.read_search_curves(url, rows[0].task) if c.row.variant == rows[0].variant and c.curve
     ]
-    curves = [curve for curve in curves if curve.row.config in shown]
+    curves = [curve_in_errors(curve) if log else curve for curve in curves if curve.row.config in shown]
     return median_bests(curves, models, measured(curves[0].row), log) if curves else None

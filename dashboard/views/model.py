@@ -33,7 +33,7 @@ def draw(url: str) -> None:
     pickers, corner = page_frame.draw_head()
     dependents: state.Dependents = {
         "against": lambda chosen: [name for name in models if name != chosen],
-        "task": lambda chosen: {row.task for row in rows if row.model == chosen},
+        "board": lambda chosen: {row.board for row in rows if row.model == chosen},
         "pair": lambda _: (),
     }
     model = state.draw_choice("Model", "model", models, titles.__getitem__, pickers, dependents)
@@ -53,7 +53,7 @@ def draw(url: str) -> None:
             figures[f"{comparison.a} against {comparison.b}"] = draw_standing(comparison, model_rows[0].family)
     st.subheader("Its rows", anchor=False)
     draw_rows([row for row in model_rows if row.current] or model_rows)
-    figures[f"{titles[model]}, settings"] = draw_searches(url, model, sorted({row.task for row in model_rows}))
+    figures[f"{titles[model]}, settings"] = draw_searches(url, model_rows)
     with corner:
         page_frame.draw_share_menu(titles[model], tables, figures)
     if entry:
@@ -81,18 +81,19 @@ def draw_standing(comparison: Comparison, family: str) -> Figure | None:
     return page_frame.draw_figure(lambda: error_ratios(comparison, family), "ratios")
 
 
-def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
-    """Draw the effect of the settings of its search trials, two at a time, and return it."""
+def draw_searches(url: str, rows: Sequence[Row]) -> Figure | None:
+    """Draw the effect of the settings of a model's search trials on one board, two at a time, and return it."""
     st.subheader("Effect of its settings", anchor=False)
     bar, _ = page_frame.draw_head()
-    task = state.draw_choice("Task", "task", tasks, cached_reads.task_title(url), bar, {"pair": lambda _: ()})
-    row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "retrained")
+    boards = sorted({row.board for row in rows})
+    board = state.draw_choice("Board", "board", boards, container=bar, dependents={"pair": lambda _: ()})
+    row = next(row for row in rows if row.board == board)
     ids = tuple(run.id for run in cached_reads.open_store(url).search_runs(row.config))
     trials = cached_reads.read_trials(url, ids)
     names = varied_settings(trials)
     pairs = [f"{a} × {b}" for a, b in combinations(names, 2)]
     if not pairs:
-        st.caption("No search of this model has tried two settings on this task.")
+        st.caption("No search of this model has tried two settings on this board.")
         return None
     pair = state.draw_choice("Settings", "pair", pairs, container=bar)
     across, up = pair.split(" × ")

@@ -26,7 +26,8 @@ HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
 
 def draw(url: str) -> None:
     """Draw every published number with a row to compare."""
-    pairs = [(row, number) for row in cached_reads.read_board_rows(url) for number in row.published if row.current]
+    rows = cached_reads.read_board_rows(url)
+    pairs = [(row, number) for row in rows for number in row.published if row.current]
     if not pairs:
         raise ConfigError(
             "No row can be compared with a published number yet. Sweeps of the papers' tasks are in infra/sweeps."
@@ -46,7 +47,7 @@ def draw(url: str) -> None:
         return
     lines = [table_line(row, number) for row, number in shown]
     table = of_texts("Published numbers and ours", HEAD, lines)
-    st.markdown(in_streamlit(verdict_share(row for row, _ in pairs)))
+    st.markdown(in_streamlit(verdict_share(rows)))
     shown_ratios = [
         Ratio(f"{row.label}, {row.board}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],
               family_colour(row.family), f"{row.label} on {row.board}: {write_verdict(n)}")

@@ -14,6 +14,11 @@ def check_texts(**arguments: object) -> None:
     _check_each(arguments, "a string", lambda value: isinstance(value, str))
 
 
+def check_optional_texts(**arguments: object) -> None:
+    """Raise ConfigError unless each argument is a string or None."""
+    check_texts(**{name: value for name, value in arguments.items() if value is not None})
+
+
 def check_lists(**arguments: object) -> None:
     """Raise ConfigError unless each argument is a list of strings; the letters of a string would be read as names."""
     for name, value in arguments.items():

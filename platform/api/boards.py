@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from longwave.platform.api.arguments import check_counts, check_lists, check_numbers, check_texts
+from longwave.platform.api.arguments import check_counts, check_lists, check_numbers, check_optional_texts, check_texts
 from longwave.platform.api.printed_tables import PrintedTables
 from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
@@ -36,7 +36,10 @@ WIDTH = 560
 """Pixels of a figure."""
 KINDS = ("medians", "seeds", "parameters", "time")
 """Figures of a board."""
-FIRST = "title model median low high mean std n diverged valid parameters train_seconds config task kind".split()
+FIRST = (
+    "title model median median_best median_worst mean low high std n diverged valid parameters train_seconds config "
+    "task kind"
+).split()
 """First columns of a data frame of rows."""
 
 
@@ -72,13 +75,13 @@ def board(
     Raises:
         ConfigError: No such task, variant, model or bundle, or none with results; the message says what to do.
     """
-    check_texts(task=task or "", variant=variant or "", store=store or "")
+    check_optional_texts(task=task, variant=variant, store=store)
     check_lists(models=models, trust=trust)
     check_counts(min_seeds=min_seeds)
-    task = task and find_spelling(task, list_names(TASKS))
+    task = None if task is None else find_spelling(task, list_names(TASKS))
     pool = Pool(tuple(find_spelling(name, list_names(MODELS)) for name in models), min_seeds, (), tuple(trust))
     with Store(store_url(store), create=False) as open_store:
-        check_task_names(open_store, [task] if task else [])
+        check_task_names(open_store, [] if task is None else [task])
         rows = read_board(open_store, task, pool)
     if variant is not None:
         variants = {row.variant for row in rows}
@@ -106,9 +109,9 @@ def compare(
     Raises:
         ConfigError: No such task, model or row.
     """
-    check_texts(task=task or "")
+    check_optional_texts(task=task, store=store)
     with Store(store_url(store), create=False) as open_store:
-        check_task_names(open_store, [task := find_spelling(task, list_names(TASKS))] if task else [])
+        check_task_names(open_store, [] if task is None else [task := find_spelling(task, list_names(TASKS))])
     return _compare_named(board(store=store).rows, a, b, margin, task)
 
 

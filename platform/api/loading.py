@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from longwave.models.base.layer import State
 from longwave.models.base.ragged import checked_lengths, ends_of
-from longwave.platform.api.arguments import check_counts, check_texts
+from longwave.platform.api.arguments import check_counts, check_optional_texts, check_texts
 from longwave.platform.api.sequence_module import change_state
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
@@ -52,6 +52,7 @@ def load(
     """
     name = row.config if isinstance(row, Row) else row
     check_texts(row=name)
+    check_optional_texts(store=store, storage=storage)
     check_counts(seed=0 if seed is None else seed)
     with Store(store_url(store), create=False) as open_store:
         trial, weights = find_weights(open_store, name, seed, storage)

@@ -32,5 +32,5 @@ class LoadedModel:
         self.network = network
 
     def predict(self, x: Any, params: object = None) -> np.ndarray[Any, Any]:
-        """Return (B, q), or (B, T, q) if the task has targets at every step, for numbers (B, T, p) or tokens (B, T)."""
+        """Return what ``TrainedNetwork.predict`` does, for numbers (B, T, p) or tokens (B, T)."""
         return self.network.predict(torch.as_tensor(np.asarray(x))).numpy()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.api.arguments import check_counts, check_flags, check_lists, check_numbers, check_texts
+from longwave.platform.api.arguments import check_counts, check_flags, check_lists, check_numbers, check_optional_texts
 from longwave.platform.api.boards import BoardTable, board
 from longwave.platform.cli.options import RunOptions
 from longwave.platform.cli.run import with_kept_weights
@@ -18,6 +18,7 @@ from longwave.platform.paths import store_url
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import get_task
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.search.objects import describe_object
 from longwave.platform.search.studies import write_study
@@ -80,7 +81,7 @@ def sweep(
         Interrupted: A signal, such as a notebook's stop button, stopped it cleanly; the same call continues.
     """
     check_lists(labels=labels, trackers=trackers)
-    check_texts(storage=storage or "", ray=ray or "", mlflow=mlflow or "", store=store or "")
+    check_optional_texts(storage=storage, ray=ray, mlflow=mlflow, store=store)
     check_counts(workers=1 if workers is None else workers)
     check_numbers(gpus=1 if gpus is None else gpus, cpus=cpus)
     check_flags(here=here, cpu=cpu, keep_weights=keep_weights)
@@ -176,7 +177,8 @@ class SweptBoards:
     def boards(self) -> dict[str, BoardTable]:
         """The current board of each of its tasks, of the sweep's variant, with rows of other sweeps."""
         return {
-            t: board(t, variant=variant or None, store=self.store) for t, variant in self.file.variant_by_task.items()
+            t: board(t, variant=variant or get_task(t).variant, store=self.store)
+            for t, variant in self.file.variant_by_task.items()
         }
 
     @property

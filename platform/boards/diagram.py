@@ -106,7 +106,7 @@ def diagram(overview: Overview) -> Diagram:
     lines = sorted(
         (line for line in overview.lines if line.rank), key=lambda line: line.rank.value if line.rank else 0.0
     )
-    tasks = max((len(line.ranks) for line in lines), default=0)
+    tasks = len(overview.counted_tasks)
     if tasks < FEWEST_TASKS or len(lines) < FEWEST_MODELS:
         raise ConfigError(
             f"A critical-difference figure takes {FEWEST_TASKS} separating boards or more and {FEWEST_MODELS} models "

@@ -132,6 +132,7 @@ def _curves(
         return []
     note = (
         f"Validation {metric}, one line per retraining: a dot at its best epoch, a cross where it diverged or failed."
+        f"{' Dashed: the test score of the best trivial predictor.' * (limit is not None)}"
     )
     views = {row.key: f"p{k}" for k, row in enumerate(with_curves[:n])}
     return [Drawing(f"board-{number}{CURVES}", svg, "Learning curves", note + _few(n, with_curves), views)]

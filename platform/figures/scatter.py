@@ -27,7 +27,7 @@ COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | Non
     "parameters": ("trainable parameters", lambda row: row.parameters, plain),
     "train": (
         "time to train a seed [s]",
-        lambda row: row.train_seconds / row.seed_count if row.seed_count else None,
+        lambda row: row.train_seconds / (row.seed_count + row.failed) if row.seed_count else None,
         duration,
     ),
     "find": ("time of the search [s]", lambda row: row.find_seconds or None, duration),

@@ -143,7 +143,7 @@ class Sweeps(Queries):
             status = sa.case((in_training, "running"), else_=t.status)
             query = sa.select(cell, t.phase, status, sa.func.count(), epochs).join(s, s.trial == t.id)
             lines = connection.execute(query.where(s.sweep == sweep).group_by(cell, t.phase, status))
-            return [StatusCounts(*key, trials, int(total)) for *key, trials, total in lines]
+            return [StatusCounts(*line[:-1], int(line[-1])) for line in lines]
 
     def pack_parts(self, sweep: str) -> list[PackPart]:
         """Return the progress of a sweep's trials, pack by pack."""

@@ -25,6 +25,7 @@ from longwave.platform.boards import columns
 from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import overviews
+from longwave.platform.boards.printed_share import verdict_share
 from longwave.platform.boards.row import SHORT
 from longwave.platform.figures.palette import FAMILIES
 from longwave.platform.records.group import Tally
@@ -166,11 +167,11 @@ def test_a_picker_writes_the_address_and_the_address_moves_the_picker(url: str, 
         ("model", {"model": "lem", "against": "lstm", "pair": "dt × lr"}, ("model", "lstm"), {"model": "lstm"}),
         (
             "model",
-            {"model": "lem", "against": "gru", "task": "fitzhugh_nagumo"},
+            {"model": "lem", "against": "gru", "board": "FitzHugh–Nagumo"},
             ("model", "cornn"),
-            {"against": "gru", "task": "fitzhugh_nagumo"},
+            {"against": "gru", "board": "FitzHugh–Nagumo"},
         ),
-        ("model", {"model": "lem", "task": "fitzhugh_nagumo"}, ("model", "gru"), {"model": "gru"}),
+        ("model", {"model": "lem", "board": "FitzHugh–Nagumo"}, ("model", "gru"), {"model": "gru"}),
         ("task", {"task": "adding", "variant": "N=2000"}, ("task", "fitzhugh_nagumo"), {"task": "fitzhugh_nagumo"}),
         ("coverage", {"model": "lem", "board": "fitzhugh_nagumo"}, ("model", "gru"), {}),
     ],
@@ -375,6 +376,22 @@ def test_published_numbers_stand_beside_ours_with_their_reason(url: str, visit: 
     assert verdict == "other protocol" and over.startswith("0.99 (")
     assert "hidden 16 (printed" in why or "epochs 3" in why
     assert len(re.findall(r"\d other protocol", notes(page))) == 1, "verdicts are counted once"
+
+
+@pytest.mark.integration
+def test_the_effect_of_settings_is_shown_for_each_board_of_a_model(url: str, visit: Visit) -> None:
+    [pick] = [box for box in visit(url, "model", model="gru").selectbox if box.key == "pick board"]
+    assert pick.options == ["Adding problem, N=2000", "Adding problem, N=500"]
+
+
+def test_verdicts_are_counted_once_where_a_row_has_several(
+    url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(url, read_only=True) as store:
+        [lstm] = [row for row in read_board(store) if row.model == "lstm"]
+    twice = replace(lstm, published=[*lstm.published, *lstm.published])
+    monkeypatch.setattr(cached_reads, "read_board_rows", lambda *_: [twice])
+    assert verdict_share([twice]) in notes(visit(url, "reproduction")).replace("\\", "")
 
 
 def test_filters_that_no_printed_number_passes_say_so(url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,6 +173,12 @@ def test_one_variant_is_shown_alone(swept: tuple[Any, str], tmp_path: Path) -> N
             r"No results of model 'lam'\. Did you",
         ),
         (lambda store: lw.board(3, store=store), r"task must be a string, got 3\."),
+        (lambda store: lw.board(0, store=store), r"task must be a string, got 0\."),
+        (lambda store: lw.board([], store=store), r"task must be a string, got \[\]\."),
+        (lambda store: lw.board("", store=store), r"No task ''\."),
+        (lambda store: lw.compare("lem", "gru", task="", store=store), r"No task ''\."),
+        (lambda _: lw.compare("lem", "gru", store=5), r"store must be a string, got 5\."),
+        (lambda store: lw.load("3f9c12ab", storage=5, store=store), r"storage must be a string, got 5\."),
         (lambda store: lw.board("adding", variant=3, store=store), r"variant must be a string, got 3\."),
         (
             lambda store: lw.board("adding", models="lem", store=store),

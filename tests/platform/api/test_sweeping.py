@@ -12,7 +12,7 @@ import pytest
 from boards import keep, retrained
 
 import longwave as lw
-from longwave.platform.api.sweeping import _read_settings, name_objects
+from longwave.platform.api.sweeping import SweptBoards, _read_settings, name_objects
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, NoStoreError
 from longwave.platform.storage.store import Store
@@ -111,9 +111,20 @@ def test_a_board_is_gone_through_counted_and_indexed(tmp_path: Path) -> None:
     assert board[0] is board["GRU"] is board["gru"] is board[board[0].config[:6]]
     frame = board.to_pandas()
     assert list(frame.index) == ["GRU", "LEM", "mean"] and frame.loc["LEM", "median"] == 0.2
-    assert board.columns[:4] == ["title", "model", "median", "low"] and board.columns == list(frame.columns)
+    assert board.columns[
+        :8
+    ] == "title model median median_best median_worst mean low high".split() and board.columns == list(frame.columns)
     with pytest.raises(ConfigError, match=r"No retrained model 'lam'. Did you mean lem"):
         board["lam"]
+
+
+def test_the_board_of_a_sweep_without_a_variant_is_that_of_the_task_s_own(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    with Store(url) as store:
+        store.add_sweep("demo", {"trials": 0})
+        keep(store, *(retrained("lem", [0.1, 0.2], task="adding", variant=name) for name in ("N=500", "N=2000")))
+    done = SweptBoards(_read_settings(None, {"task": "adding", "models": ["lem"]}), "", url)
+    assert {row.variant for row in done.board.rows} == {"N=500"} and len(lw.board("adding", store=url)) == 2
 
 
 def test_a_file_of_one_s_own_is_checked_as_on_the_command_line(

@@ -25,6 +25,7 @@ from scipy.stats import chi2, friedmanchisquare, wilcoxon
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.diagram import Diagram, diagram, save, svg
 from longwave.platform.boards.overview import ModelLine, Overview, overview
+from longwave.platform.boards.separation import Separation
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group
@@ -59,7 +60,7 @@ def scored(models: Mapping[str, Sequence[float]]) -> Overview:
             models.items(), mean_ranks(seeds, [HIGH] * len(tasks)), ranks, strict=True
         )
     ]
-    return Overview([(f"task {k}", "") for k in range(len(tasks))], lines)
+    return Overview([(f"task {k}", "") for k in range(len(tasks))], lines, [Separation("separates")] * len(tasks))
 
 
 def ordered(models: int, tasks: int) -> Overview:
@@ -157,9 +158,16 @@ def test_too_few_tasks_or_models_have_no_figure(models: int, tasks: int) -> None
         diagram(overview([]))
 
 
+def test_boards_without_a_ranked_model_are_counted_where_a_figure_is_refused() -> None:
+    three = ordered(2, 3)
+    unranked = replace(three, lines=[replace(line, rank=None, ranks=()) for line in three.lines])
+    with pytest.raises(ConfigError, match="here are 3 and 0"):
+        diagram(unranked)
+
+
 def test_models_that_share_a_name_in_print_stand_under_their_own() -> None:
     actual = ordered(3, 3)
-    same = Overview(actual.tasks, [replace(line, title="LEM") for line in actual.lines])
+    same = replace(actual, lines=[replace(line, title="LEM") for line in actual.lines])
     assert [*diagram(same).ranks] == ["m2", "m1", "m0"]
 
 

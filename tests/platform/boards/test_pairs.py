@@ -12,11 +12,13 @@ from hypothesis import strategies as some
 
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.board import rows
-from longwave.platform.boards.errors import has_errors, in_errors
+from longwave.platform.boards.budget import SearchCurve
+from longwave.platform.boards.errors import curve_in_errors, has_errors, in_errors
 from longwave.platform.boards.landmarks import landmarks
 from longwave.platform.boards.pairs import pairs, ranked
 from longwave.platform.boards.progress import progress
 from longwave.platform.records.stored import Trial
+from longwave.platform.statistics.stats import Estimate
 
 GOOD, BAD = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7], [9.0, 9.1, 9.2, 9.3, 9.4, 9.5, 9.6, 9.7]
 
@@ -63,6 +65,14 @@ def test_the_best_printed_number_has_its_printed_size_whether_or_not_its_model_w
     assert [line.parameters for line in landmarks(board) if line.what == "best published"] == ["1,233"]
 
 
+def test_where_larger_is_better_the_best_printed_number_and_predictor_are_the_largest() -> None:
+    about = {"goal": "max", "metric": "accuracy", "unit": "%", "trivial": {"majority": 50.0, "chance": 10.0}}
+    numbers = [printed("y", 80.0, metric="accuracy"), printed("z", 90.0, metric="accuracy")]
+    board = rows([retrained("lem", [70.0, 71.0], **about)], numbers)
+    names = {line.what: line.name for line in landmarks(board)}
+    assert (names["best published"], names["best trivial"]) == ("z", "majority")
+
+
 def test_provisional_rows_lead_but_never_shine() -> None:
     others = [retrained(model, [50.0, 51.0, 52.0, 53.0, 54.0]) for model in "cdef"]
     few, many, *_ = rows([retrained("a", GOOD[:3]), retrained("b", GOOD[:5]), *others], [])
@@ -88,11 +98,15 @@ def test_errors_are_what_is_missing_to_a_perfect_score_and_order_rows_alike(scor
         assert made.median_best is not None and made.median_best == pytest.approx(100 - row.median_best)
     assert made.published[0]["value"] == pytest.approx(2.0)
     assert in_errors(made) is made, "an error stays what it is"
+    search = curve_in_errors(SearchCurve(row, [Estimate(90.0, 85.0, 98.0), Estimate(95.0)]))
+    assert search.row == made and search.curve == [Estimate(10.0, 2.0, 15.0), Estimate(5.0)]
 
 
 def test_a_metric_without_a_perfect_score_has_no_errors() -> None:
     [row] = rows([retrained("a", [3.0, 4.0], "max")], [])
     assert not has_errors(row) and in_errors(row) is row
+    search = SearchCurve(row, [Estimate(3.0)])
+    assert curve_in_errors(search) is search
 
 
 def ended(*scores: float | str) -> list[Trial]:

@@ -63,6 +63,7 @@ def test_the_figures_of_a_board_keep_to_their_bytes_whatever_its_rows_are_called
     [board] = page_data(tmp_path / "one")["boards"]
     assert [figure["title"] for figure in board["figures"]][-1] == "Learning curves"
     assert board["figures"][-1]["note"].startswith("Validation MSE ↓, one line per retraining")
+    assert "Dashed: the test score of the best trivial predictor." in board["figures"][-1]["note"]
     assert ("The first" in board["figures"][0]["note"]) == (count == 60), "it says of how many rows it is"
 
 

@@ -143,6 +143,12 @@ def test_the_front_joins_the_rows_that_none_is_cheaper_and_better_than() -> None
     assert against_cost([replace(row, parameters=None) for row in made], ["w"] * 4, "parameters", log=False) is None
 
 
+def test_the_time_to_train_a_seed_is_shared_by_all_runs_that_took_it() -> None:
+    [row] = rows([retrained("a", [4.0, 5.0, "diverged", "failed", "missing"])], [])
+    figure = against_cost([replace(row, train_seconds=8.0)], ["a"], "train", log=False)
+    assert [value["cost"] for value in _data(figure, 1)] == [2.0], "a missing run took no time"
+
+
 def test_scores_against_length_take_the_number_of_the_variant_and_the_best_row_there() -> None:
     made = [
         replace(row, variant=variant, model=model, title=model)

@@ -65,6 +65,12 @@ def test_a_surface_has_the_median_of_each_cell_and_is_hatched_where_half_diverge
     assert surface(drawn((1, 1, 2.0)), "dt", "lr", "min", "mse") is None
 
 
+@pytest.mark.parametrize("goal", ["min", "max"])
+def test_the_colour_of_the_best_setting_is_one_whether_errors_or_accuracies_are_shown(goal: str) -> None:
+    made = surface(drawn((1, 1, 2.0), (2, 2, 4.0)), "dt", "lr", goal, "score")
+    assert made and made.spec()["layer"][0]["encoding"]["color"]["scale"]["reverse"] is (goal == "min")
+
+
 def test_a_trial_that_nearly_diverged_leaves_room_for_the_others() -> None:
     trials = drawn((1, 1, 0.2), (1, 2, 0.4), (2, 1, 0.1), (2, 2, 1e22))
     made = surface(trials, "dt", "lr", "min", "mse")

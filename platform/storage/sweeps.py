@@ -143,7 +143,9 @@ class Sweeps(Queries):
             status = sa.case((in_training, "running"), else_=t.status)
             query = sa.select(cell, t.phase, status, sa.func.count(), epochs).join(s, s.trial == t.id)
             lines = connection.execute(query.where(s.sweep == sweep).group_by(cell, t.phase, status))
-            return [StatusCounts(*line[:-1], int(line[-1])) for line in lines]
+            return [
+                StatusCounts(cell, phase, status, trials, int(total)) for cell, phase, status, trials, total in lines
+            ]
 
     def pack_parts(self, sweep: str) -> list[PackPart]:
         """Return the progress of a sweep's trials, pack by pack."""

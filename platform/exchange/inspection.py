@@ -273,5 +273,7 @@ def _check_pruner(halving: Mapping[str, Any]) -> None:
         raise ValueError(f"a pruner has a class and arguments, got {pruner!r}.")
     arguments = {name: value for name, value in pruner.items() if name != CLASS}
     make_pruner(pruner[CLASS], arguments)
-    if dict(halving) != {"pruner": pruner, **pruning_epochs(arguments)}:
+    epochs = pruning_epochs(arguments)
+    # Trials that were planned before "offset" was introduced lack it.
+    if {"offset": epochs["offset"], **halving} != {"pruner": pruner, **epochs}:
         raise ValueError(f"{pruner[CLASS]} is asked at other epochs than its arguments say, got {dict(halving)}.")

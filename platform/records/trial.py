@@ -58,7 +58,8 @@ class TrialConfig:
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
             competes with: the other members decide whether it is stopped. With ``"gate"``, a validation score, and
             ``"gate_most"`` a rung stops trials by their scores only where a quarter of them beat the gate. Or
-            ``{"pruner", "first", "every", "cohort"}``: one of Optuna's pruners decides from epoch ``first`` on.
+            ``{"pruner", "first", "every", "offset", "cohort"}``: one of Optuna's pruners decides, at the epochs that
+            ``pruning_epochs`` says.
         schedule: Learning rate schedule: ``"drops"``, ``"cosine"``, ...
         width: Features between residual blocks; ``None`` for the hidden size, and without blocks.
     """

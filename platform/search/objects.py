@@ -73,7 +73,7 @@ def describe_object(instance: Any) -> tuple[str, dict[str, Any]]:
         raise ConfigError(f"{advice}, got one of {kind.__module__}.{kind.__name__}.")
     arguments: dict[str, Any] = {}
     for name, parameter in _parameters(kind).items():
-        value, default = next(_attributes(instance, name), parameter.default), parameter.default
+        value, default = next(read_attributes(instance, name), parameter.default), parameter.default
         if value is not default and value != default and not _is_filled_in(kind, name, value):
             arguments[name] = _plain(kind.__name__, name, value)
     return kind.__name__, arguments
@@ -81,8 +81,8 @@ def describe_object(instance: Any) -> tuple[str, dict[str, Any]]:
 
 def _make(what: str, name: str, arguments: Mapping[str, Any], seed: int | None, short_names: Iterable[str] = ()) -> Any:
     import_optuna()
-    ending = what.capitalize()
-    classes = {n: kind for n, kind in _classes().items() if what not in ("sampler", "pruner") or n.endswith(ending)}
+    ending = next((kind for kind in ("Sampler", "Pruner") if what.endswith(kind.lower())), "")
+    classes = {n: kind for n, kind in _classes().items() if not ending or n.endswith(ending)}
     if name not in classes:
         raise ConfigError(did_you_mean(what, name, [*classes, *short_names]))
     if name in OWN_HALVING:
@@ -135,6 +135,8 @@ def _argument(owner: str, parameter: inspect.Parameter, value: Any, seed: int | 
         return _make(parameter.name, value[CLASS], {k: v for k, v in value.items() if k != CLASS}, seed)
     if isinstance(value, str) and "Base" in expected:
         return _make(parameter.name, value, {}, seed)
+    if any(kind in expected for kind in ("Mapping", "dict")) and not isinstance(value, Mapping | NoneType):
+        raise ConfigError(f"{owner}: {parameter.name} must be a table, got {value!r}.")
     parts = expected.split(" | ")
     plain = [kind for part in parts if part in PLAIN for kind in PLAIN[part]]
     is_plain = isinstance(value, tuple(plain)) and (not isinstance(value, bool) or bool in plain)
@@ -168,7 +170,7 @@ def _parameters(kind: type[Any]) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in named if name != "seed" and p.kind not in variadic}
 
 
-def _attributes(instance: Any, name: str) -> Iterator[Any]:
+def read_attributes(instance: Any, name: str) -> Iterator[Any]:
     """Yield the attributes with an argument's name, first of the object, then of its parts."""
     parts = [instance]
     for part in parts:
@@ -183,7 +185,7 @@ def _is_filled_in(kind: type[Any], name: str, value: Any) -> bool:
         return True
     try:
         with warnings.catch_warnings(action="ignore"):
-            default = next(_attributes(kind(), name), None)
+            default = next(read_attributes(kind(), name), None)
     except (TypeError, ValueError):
         return False  # an argument is required
     if type(value) is not type(default):

@@ -129,8 +129,9 @@ def read_study(storage: str, name: str = "") -> tuple[str, list[KnownTrial]]:
     Raises:
         ConfigError: Optuna cannot use the storage, or it has no such study, or several; or it has several objectives.
     """
-    optuna, (head, _, file) = import_optuna(), storage.partition(":///")
-    if head == "sqlite" and not Path(file).is_file():  # Optuna would create it
+    optuna, (head, _, path) = import_optuna(), storage.partition(":///")
+    file = path.partition("?")[0]
+    if head.partition("+")[0] == "sqlite" and not Path(file).is_file():  # Optuna would create it
         raise ConfigError(f"There is no study at {storage}: {file} is not a file.")
     with warnings.catch_warnings(action="ignore"), _open_storage(storage) as opened:
         names = optuna.get_all_study_names(opened)

@@ -147,6 +147,16 @@ class Sweeps(Queries):
                 StatusCounts(cell, phase, status, trials, int(total)) for cell, phase, status, trials, total in lines
             ]
 
+    def count_trained(self, sweep: str) -> int:
+        """Return how many trials the drivers of a sweep have trained to their end; a trial is in several sweeps if they
+        share it, and counts in those that trained it.
+        """
+        t, s, a, d = TrialRow, SweepTrialRow, AttemptRow, DriverRow
+        own = sa.exists().where(a.trial == t.id, d.owner == a.owner, d.sweep == sweep)
+        query = sa.select(sa.func.count()).select_from(t).join(s, s.trial == t.id).where(s.sweep == sweep)
+        with self.reading() as connection:
+            return connection.scalars(query.where(t.status.in_(ENDED), own)).one()
+
     def pack_parts(self, sweep: str) -> list[PackPart]:
         """Return the progress of a sweep's trials, pack by pack."""
         t, s, c = TrialRow, SweepTrialRow, CurveRow

@@ -208,12 +208,20 @@ class Pack:
         self.best_values = torch.where(better.unsqueeze(1), self.parameters.values, self.best_values)
 
     def _scores(self) -> list[Rung]:
-        """Return the members at an undecided rung; a pruner gets the score of the epoch itself."""
+        """Return the members' best scores at an undecided rung; for a pruner the scores of all epochs since the one
+        before, of which only the last is undecided.
+        """
         halving = self.configs[0].halving or {}
         cohort, best = halving["cohort"], (self.sign * self.best).tolist()
-        if "pruner" in halving:
-            best = [self.valids[c.id][-1] for c in self.configs]
-        return [Rung(cohort, self.done, c.id, valid) for c, valid in zip(self.configs, best, strict=True)]
+        if "pruner" not in halving:
+            return [Rung(cohort, self.done, c.id, valid) for c, valid in zip(self.configs, best, strict=True)]
+        known = max((rung.epoch for rung in self.report.rungs), default=0)
+        return [
+            Rung(cohort, epoch, c.id, valid, None if epoch == self.done else True)
+            for c in self.configs
+            for epoch, valid in enumerate(self.valids[c.id], 1)
+            if epoch > known
+        ]
 
     def _finished(self, members: Sequence[int]) -> list[Run]:
         """Return the outcomes of fully trained members; retrainings are tested at their selected epoch."""

@@ -13,7 +13,7 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.search.objects import CLASS
-from longwave.platform.search.pruning import list_pruned
+from longwave.platform.search.pruning import is_pruning_epoch, list_pruned
 
 Goal = Literal["max", "min"]
 SOLVED = 3
@@ -35,7 +35,7 @@ def has_rung(config: TrialConfig, epoch: int) -> bool:
     if halving is None:
         return False
     if "pruner" in halving:
-        return epoch in range(halving["first"], config.epochs, halving["every"])
+        return epoch < config.epochs and is_pruning_epoch(halving, epoch)
     return epoch in rungs(halving["first"], halving["eta"], config.epochs)
 
 
@@ -43,7 +43,7 @@ def decide_rung(
     cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str, solved: float | None = None
 ) -> tuple[dict[str, Rung], str] | None:
     """Return the rung of each competing trial at an epoch with its decision, and the reason for stopping. A pruner
-    decides by the scores at this rung and all earlier ones. With a gate, scores decide only if a quarter of the trials
+    decides by the scores of all epochs so far. With a gate, scores decide only if a quarter of the trials
     beat it. Otherwise at most ``gate_most`` trials stay, drawn at random from the cohort's name and the epoch, because
     before trials have learned anything the best score is due to chance.
 

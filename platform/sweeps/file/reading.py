@@ -101,7 +101,21 @@ def check_new_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     file = check_sweep(content, origin)
     if not file.wider:  # a second search learns from the first
         _check_learns(file, origin)
+    if without_effect := next(_list_without_effect(file), None):
+        raise ConfigError(f"{origin}: {without_effect}. Remove it.")
     return file
+
+
+def _list_without_effect(file: SweepFile) -> Iterator[str]:
+    """Yield the keys that have no effect in a file, each with the reason."""
+    if file.halving and not file.halving.gate and "gate_most" in file.halving.model_fields_set:
+        yield "halving: gate_most has no effect with gate = false"
+    if file.race and not file.raced:
+        yield f"race: has no effect with {'one search trial' if file.trials else 'trials = 0'}"
+    if file.race and file.race.best > file.race.finalists and "best" in file.race.model_fields_set:
+        yield f"race: best = {file.race.best} has no effect with {file.race.finalists} finalists"
+    if file.keep_weights and not file.retrain:
+        yield "keep_weights: has no effect with retrain = 0, as only the weights of retrainings are kept"
 
 
 def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
@@ -123,11 +137,11 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     if not file.trials:
         _check_unsearched(file, origin)
     _check_search(file, origin)
+    for name, table in file.model.items():
+        _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if file.instead_of and (file.trials or file.has_grid):
         search = "a grid" if file.has_grid else f"trials {file.trials_text}"
         raise ConfigError(f"{origin}: instead_of: is only for fixed settings, with trials = 0; got {search}.")
-    for name, table in file.model.items():
-        _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
         raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
     if (total := file.trained * file.cell_count) > MAX_TRIALS:
@@ -160,8 +174,8 @@ def _check_search(file: SweepFile, origin: str) -> None:
         raise ConfigError(f"{origin}: {key}: {error}") from None
     if file.sampler not in SAMPLERS:  # older stores have sweeps with the short name and one round
         _check_learns(file, origin)
-    if file.trials and file.rounds > file.trials:
-        raise ConfigError(f"{origin}: rounds: at most one for each of {file.trials} trials, got {file.rounds:,}.")
+    if 0 < (trials := file.of_cell(0).trials) < file.rounds:
+        raise ConfigError(f"{origin}: rounds: at most one for each of {trials} trials, got {file.rounds:,}.")
     for model, study in file.study.items():
         if redacted(study.storage) != study.storage:
             advice = "The store would keep it. Leave it out, and set PGPASSWORD or ~/.pgpass"

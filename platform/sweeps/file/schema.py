@@ -53,6 +53,13 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _check_drops(epochs: list[int]) -> list[int]:
+    if len(set(epochs)) < len(epochs):
+        raise ValueError("must name each epoch once")
+    return epochs
+
+
+Drops = Annotated[list[Count], AfterValidator(_check_drops)]
 Warm = Annotated[list[Literal["published", "rows"]], BeforeValidator(_as_list)]
 Files = Annotated[list[str], BeforeValidator(_as_list)]
 
@@ -73,7 +80,7 @@ class RecipeChanges(Strict):
     epochs: Count | None = None
     steps: Count | None = None
     clip: PositiveFloat | None = None
-    drops: list[Count] | None = None
+    drops: Drops | None = None
     recipe: dict[str, Value] = {}
     grid: dict[str, Cells] = {}
 

@@ -204,7 +204,7 @@ class Budget(Strict):
     Attributes:
         hours: Running time of its drivers, earlier runs included.
         gpu_hours: Time that its packs hold GPUs, weighted by their shares.
-        trials: Trials that are trained, retrainings included.
+        trials: Trials that this sweep trains, retrainings included; those that another sweep trained cost nothing.
     """
 
     hours: PositiveFloat | None = None

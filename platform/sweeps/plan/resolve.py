@@ -10,16 +10,15 @@ from longwave.models.base.spec import ModelSpec
 from longwave.platform.about import about, known_model, known_task
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import CatalogueEntry
-from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
+from longwave.platform.records.trial import WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.search.pruning import pruning_epochs
 from longwave.platform.search.space import Dimension, check_draws, learns
 from longwave.platform.statistics.scale import scale_of
 from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.settings import CellSettings, read_cells
-from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
+from longwave.platform.sweeps.plan.early_stopping import check_early_ends, check_early_stopping
 from longwave.platform.sweeps.plan.rounds import round_sizes, without_defaults
 from longwave.platform.sweeps.plan.validation import gate_score
 from longwave.platform.sweeps.plan.warm_start import choose_starts, published_settings
@@ -128,7 +127,8 @@ def _plan_cell(
         selection=file.selection,
         **resolved.fields,
     )
-    _check_halving(file, resolved)
+    check_early_stopping(file, resolved)
+    check_early_ends(file, task, data, resolved)
     _check_nothing_drawn(file, model, resolved)
     _check_draws(file, task, resolved.space)
     drawn = {d.name for d in resolved.space}
@@ -175,7 +175,7 @@ def _widened_space(
         d, before = shifted[0], drawn[shifted[0].name]
         rule = f"{d.name} must contain the first search's {before.low:g} to {before.high:g}"
         raise ConfigError(f"{file.name}: {where}: {rule}, got {d.low:g} to {d.high:g}.")
-    _check_halving(file, resolved)
+    check_early_stopping(file, resolved)
     known = 0 if shifted else file.of_cell(len(first.space)).trials  # points of this space that are not drawn again
     _check_draws(file, task, resolved.space, known + file.wider.trials)
     return resolved.space
@@ -211,54 +211,6 @@ def _check_draws(file: SweepFile, task: TaskSpec, space: Sequence[Dimension], n:
             check_draws(space, n or sizes[0], known, file.sampler, goal, file.sampler_arguments)
         except ConfigError as error:
             raise ConfigError(f"{file.name}: {error}") from error
-
-
-def _check_halving(file: SweepFile, resolved: ResolvedCell) -> None:
-    """Raise ConfigError if halving, or a pruner, would compare trials of different lengths, or in different packs; or
-    if a setting of halving has no effect.
-    """
-    if not file.stops_early:
-        return
-    key = "halving" if file.halving else "pruner"
-    if any(d.name == "epochs" for d in resolved.space):
-        raise ConfigError(
-            f"{file.name}: {key}: epochs is searched, but trials that compete must have the same length. Set epochs to "
-            "one value."
-        )
-    if file.halving:
-        _check_rungs(file, file.halving, resolved)
-    elif (first := pruning_epochs(file.pruner_arguments)["first"]) >= (epochs := resolved.fields["epochs"]):
-        raise ConfigError(
-            f"{file.name}: pruner: its first decision must come before the last epoch, {epochs}, got epoch {first}: no "
-            "trial would be stopped. Set fewer n_warmup_steps or more epochs, or remove the pruner."
-        )
-    for d in resolved.space if not file.joint_packs else ():
-        defaults = resolved.numbers.get(d.name, {}).values()
-        if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):
-            default = next(filter(d.holds, defaults), None)
-            which = f"that differ in {d.name}" if default is None else f"with its default {default:g} and others"
-            why = f"trials {which} cannot share a pack, so they cannot compete"
-            cohort = "give halving a cohort" if file.halving else "set rule = 2"
-            raise ConfigError(f"{file.name}: {key}: {d.name} is searched, but {why}. Set it to one value, or {cohort}.")
-
-
-def _check_rungs(file: SweepFile, halving: Halving, resolved: ResolvedCell) -> None:
-    """Raise ConfigError if no rung lies before the last epoch, if trials that compete are solved at different scores,
-    or if gates are set under rule 1.
-    """
-    where, epochs = f"{file.name}: halving", resolved.fields["epochs"]
-    if file.rule == 1 and (gates := sorted(halving.model_fields_set & {"gate", "gate_most"})):
-        raise ConfigError(f"{where}: {gates[0]} has no effect under rule 1. Remove it, or set rule = 2.")
-    if halving.first >= epochs:
-        raise ConfigError(
-            f"{where}: first must be below the number of epochs, {epochs}, got {halving.first}: no trial would be "
-            "stopped. Set it lower, or remove [halving]."
-        )
-    if any(d.name == "solved" for d in resolved.space):
-        raise ConfigError(
-            f"{where}: solved is searched, but trials that compete must be solved at the same score. Set solved to one "
-            "value."
-        )
 
 
 def _label_of_cell(file: SweepFile, task: TaskSpec, model: ModelSpec, chosen: Mapping[str, Any]) -> str:

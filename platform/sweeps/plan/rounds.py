@@ -55,7 +55,7 @@ def without_defaults(config: TrialConfig, numbers: Defaults) -> TrialConfig:
     """Return a trial without values that do not change its training, so that equal trainings have one identity.
 
     A training number is left out if it is the default or has no effect under the trial's words; drops are left out if
-    the schedule has none, or if they lie behind the last epoch.
+    the schedule has none, or if they lie behind the last epoch; a width, if it is the hidden size.
     """
     words = training_words(config)
     params = {
@@ -63,8 +63,9 @@ def without_defaults(config: TrialConfig, numbers: Defaults) -> TrialConfig:
         for name, value in config.params.items()
         if name not in numbers or (words in numbers[name] and value != numbers[name][words])
     }
-    uses_drops = config.schedule == "drops"
-    return replace(config, params=params, drops=tuple(d for d in config.drops if uses_drops and d < config.epochs))
+    uses_drops, width = config.schedule == "drops", None if config.width == config.hidden else config.width
+    drops = tuple(sorted(d for d in config.drops if uses_drops and d < config.epochs))
+    return replace(config, params=params, drops=drops, width=width)
 
 
 def fixed_trial(cell: CellPlan) -> TrialConfig:
@@ -149,15 +150,23 @@ def in_complete_rounds(file: SweepFile, cell: CellPlan, search: Sequence[TrialCo
     return [config for config in search if config.seed in complete]
 
 
-def _assign_cohorts(file: SweepFile, trials: list[TrialConfig], gate: float | None) -> list[TrialConfig]:
-    """Return the trials with the names of their cohorts, which are consecutive trials.
+def cohort_sizes(file: SweepFile) -> list[int]:
+    """Return the sizes of all cohorts of a cell's search, round by round."""
+    sizes = round_sizes(file)
+    return [min(_cohort_size(file, n), n - k) for n in sizes for k in range(0, n, _cohort_size(file, n))]
 
-    By default a cohort is the whole round; under rule 1 it has as many trials as a pack.
-    """
+
+def _cohort_size(file: SweepFile, trials: int) -> int:
+    """Return how many trials of a round with so many compete: by default all, or under rule 1 those of a pack."""
+    is_whole_round = file.pack == "auto" or file.rule == 2
+    return (file.halving and file.halving.cohort) or (trials if is_whole_round else int(file.pack))
+
+
+def _assign_cohorts(file: SweepFile, trials: list[TrialConfig], gate: float | None) -> list[TrialConfig]:
+    """Return the trials of a round with the names of their cohorts, which are consecutive trials."""
     if not file.stops_early:
         return trials
-    is_whole_round = file.pack == "auto" or file.rule == 2
-    size = (file.halving and file.halving.cohort) or (len(trials) if is_whole_round else int(file.pack))
+    size = _cohort_size(file, len(trials))
     settings: dict[str, Any] = {}
     if file.halving:
         settings = {"eta": file.halving.eta, "first": file.halving.first}

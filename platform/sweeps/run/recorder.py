@@ -236,8 +236,7 @@ class BudgetMeter:
         """Return how many trials may still be trained; None without a limit."""
         if self.file.budget.trials is None:
             return None
-        ended = sum(not a.open for a in self.store.planned(self.file.name))
-        return max(0, self.file.budget.trials - ended)
+        return max(0, self.file.budget.trials - self.store.count_trained(self.file.name))
 
     def close(self) -> None:
         """Note that the budget's remaining trials are fewer than any pack has."""

@@ -19,7 +19,7 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.place.stalls import STALLED
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
-from longwave.platform.sweeps.plan.rounds import round_sizes
+from longwave.platform.sweeps.plan.rounds import cohort_sizes
 from longwave.platform.sweeps.plan.stored import is_over, read_sweep_plan
 from longwave.platform.sweeps.run.time_left import read_seconds_left, read_time_left
 from longwave.platform.training.stopping import rungs
@@ -54,14 +54,6 @@ def remaining_by_phase(file: SweepFile, epochs: int, done: Mapping[Phase, EpochC
     race_epochs = 0 if retrain.epochs else (file.raced - race.ended) * epochs - race.reached
     retrain_epochs = (file.retrain - retrain.ended) * epochs - retrain.reached
     return {"search": max(search_epochs, 0), "race": max(race_epochs, 0), "retrain": max(retrain_epochs, 0)}
-
-
-def cohort_sizes(file: SweepFile) -> list[int]:
-    """Return the sizes of all cohorts of successive halving; a round is one cohort if the pack size is automatic."""
-    sizes = round_sizes(file)
-    pack = file.pack if file.pack != "auto" else None
-    largest = (file.halving and file.halving.cohort) or (pack if file.rule == 1 else None) or max(sizes, default=1)
-    return [min(largest, size - k) for size in sizes for k in range(0, size, largest)]
 
 
 def epochs_with_halving(trials: int, epochs: int, halving: Halving) -> int:

@@ -3,6 +3,7 @@
     tracker.py     what a tracker is           mlflow.py, wandb.py  one file a tracker
     follow.py      from the store to a tracker background.py        in a separate process
 
-May import: of sweeps file, plan and place; storage and training's weights. Each tracker's library, in its file alone.
+May import: of sweeps file, plan and place; boards, storage, training's weights and tasks' cards. Each
+tracker's library, in its file alone.
 To add a tracker: a file here, or of your own for ``--tracker FILE``, that binds ``TRACKER``; tracker.py has an example.
 """

@@ -78,7 +78,7 @@ class Background:
         try:
             yield
         finally:
-            if self.tracker.name != "mlflow" or self._has_news(store, sweep, before):
+            if self._is_requested() or self._has_news(store, sweep, before):
                 self.problem = self._wait_until_sent(store, sweep)
             self.end()
 
@@ -86,6 +86,10 @@ class Background:
         """Kill the process."""
         self._process.kill()
         self._process.communicate()
+
+    def _is_requested(self) -> bool:
+        """Return whether the user named this tracker, or its server, for this run."""
+        return self.tracker.name != "mlflow" or self.tracker.address != mlflow_server(None)
 
     def _has_news(self, store: Store, sweep: str, before: object) -> bool:
         """Return whether anything was trained. If not, nobody should wait for MLflow, which loads for seconds."""

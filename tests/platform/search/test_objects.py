@@ -13,7 +13,7 @@ import pytest
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.search.objects import describe_object, make_pruner, make_sampler
-from longwave.platform.search.pruning import list_pruned
+from longwave.platform.search.pruning import is_pruning_epoch, least_to_prune, list_pruned, pruning_epochs
 
 o, p, n = optuna.samplers, optuna.pruners, optuna.samplers.nsgaii
 
@@ -107,6 +107,9 @@ def test_a_grid_larger_than_any_sweep_is_refused_before_it_is_made() -> None:
         ("GridSampler", "search_space", {"lr": [0.1, math.inf]}, "finite, got {'lr': [0.1, inf]}"),
         ("PercentilePruner", "percentile", "half", "a number, got 'half'"),
         ("MedianPruner", "n_warmup_steps", 1.5, "a whole number, got 1.5"),
+        ("GridSampler", "search_space", 3, "a table, got 3"),
+        ("CmaEsSampler", "x0", 3, "a table, got 3"),
+        ("PartialFixedSampler", "fixed_params", 3, "a table, got 3"),
     ],
 )
 def test_an_argument_of_another_type_is_refused_in_words(name: str, argument: str, value: Any, rule: str) -> None:
@@ -126,6 +129,44 @@ def test_the_median_pruner_stops_whoever_was_never_as_good_as_the_median_is_now(
     median = sorted(curve[epoch - 1] for curve in CURVES.values())[2]
     expected = {name for name, curve in CURVES.items() if min(curve[:epoch]) > median}
     assert list_pruned({"class": "MedianPruner", "n_startup_trials": 1}, goal, values) == expected
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 4])
+@pytest.mark.parametrize("interval", [1, 3, 4])
+def test_a_pruner_decides_at_the_epochs_at_which_optuna_lets_it(warmup: int, interval: int) -> None:
+    arguments = {"n_startup_trials": 1, "n_warmup_steps": warmup, "interval_steps": interval}
+    study = optuna.create_study(pruner=optuna.pruners.MedianPruner(**arguments))
+    good, bad = study.ask(), study.ask()
+    for epoch in range(1, 13):
+        good.report(0.0, epoch)
+    study.tell(good, 0.0)
+    expected = []
+    for epoch in range(1, 13):
+        bad.report(1.0, epoch)
+        if bad.should_prune():
+            expected.append(epoch)
+    epochs = pruning_epochs(arguments)
+    assert [epoch for epoch in range(1, 13) if is_pruning_epoch(epochs, epoch)] == expected
+
+
+def test_trials_planned_before_pruners_had_an_offset_are_asked_from_the_first_epoch_on() -> None:
+    asked = [epoch for epoch in range(1, 12) if is_pruning_epoch({"first": 1, "every": 4}, epoch)]
+    assert asked == [1, 5, 9]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "least"),
+    [
+        ("MedianPruner", {}, (5, 1)),
+        ("PercentilePruner", {"percentile": 25.0, "n_startup_trials": 0, "n_warmup_steps": 3}, (1, 3)),
+        ("ThresholdPruner", {"upper": 1.0}, (1, 1)),
+        ("PatientPruner", {"wrapped_pruner": {"class": "MedianPruner", "n_warmup_steps": 9}, "patience": 2}, (5, 9)),
+    ],
+)
+def test_a_pruner_names_the_trials_and_epochs_without_which_it_stops_none(
+    name: str, arguments: dict[str, Any], least: tuple[int, int]
+) -> None:
+    assert least_to_prune(name, arguments) == least
 
 
 def test_patience_looks_at_a_trial_s_own_epochs_and_a_threshold_at_the_last() -> None:

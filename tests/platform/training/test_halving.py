@@ -195,6 +195,16 @@ def test_scores_decide_at_a_rung_only_where_a_quarter_of_the_trials_beats_the_ga
     assert len(rung_of([54, 54, 50, 40], {**GATED, "gate": 55}, "max")) == 3
 
 
+def test_a_closed_gate_draws_others_at_each_rung() -> None:
+    def draw(epoch: int) -> frozenset[str]:
+        known = tuple(Rung("c", epoch, f"t{k}", 0.5) for k in range(8))
+        actual = decide_rung(Cohort("c", tuple(r.trial for r in known), {}, known), GATED, epoch, "min")
+        assert actual
+        return frozenset(trial for trial, rung in actual[0].items() if rung.stays)
+
+    assert len({draw(epoch) for epoch in (1, 3, 9, 27, 81)}) > 2
+
+
 def test_what_a_closed_gate_did_is_said() -> None:
     known = tuple(Rung("c", 2, f"t{k}", 0.5) for k in range(8))
     actual = decide_rung(Cohort("c", tuple(r.trial for r in known), {}, known), GATED, 2, "min")

@@ -47,6 +47,32 @@ def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
     assert not has_rung(replace(config, halving=None), first)
 
 
+FOUR = {"a": [0.9, 0.1, 0.3, 0.5, 0.7], "b": [0.9, 0.8, 0.7, 0.65, 0.6], "c": [0.9, 0.8, 0.7, 0.6, 0.5],
+        "d": [0.9, 0.85, 0.8, 0.75, 0.7]}  # fmt: skip
+MEDIAN = {"pruner": {"class": "MedianPruner", "n_startup_trials": 2, "n_warmup_steps": 5}}
+
+
+def test_a_pruner_sees_every_epoch_and_stops_no_trial_whose_best_one_lies_before_its_first_decision() -> None:
+    known = tuple(
+        Rung("c", epoch, trial, valid, None if epoch == 5 else True)
+        for trial, curve in FOUR.items()
+        for epoch, valid in enumerate(curve, 1)
+    )
+    actual = decide_rung(Cohort("c", tuple(FOUR), {}, known), MEDIAN, 5, "min")
+    assert actual and {trial for trial, rung in actual[0].items() if not rung.stays} == {"d"}
+
+
+def test_a_pack_reports_all_epochs_to_its_pruner() -> None:
+    rule = {"pruner": {"class": "MedianPruner", "n_startup_trials": 9}, "first": 2, "every": 2, "offset": 2}
+    configs = [trial(seed=k, epochs=6, halving={"cohort": "c", **rule}) for k in range(2)]
+    events = trained(configs)
+    for config in configs:
+        shown = {rung.epoch: rung.valid for rung in events.rungs if rung.trial == config.id}
+        valids = [valid for _, valid in events.curve(config)]
+        assert shown == dict(enumerate(valids[:4], 1)), "epochs 2 and 4 are decided, 6 is the last one"
+    assert all(rung.stays for rung in events.rungs)
+
+
 @given(best=st.lists(st.floats(-1, 1), min_size=1, max_size=12), eta=st.integers(2, 4), goal=st.sampled_from(GOALS))
 def test_a_rung_keeps_the_best_share_rounded_up(best: list[float], eta: int, goal: Goal) -> None:
     members = tuple(map(str, range(len(best))))

@@ -221,6 +221,40 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"rule": 2, "pruner": "MedianPruner", "pruner_arguments": {"n_warmup_steps": 6}},
         "tiny: pruner: its first decision must come before the last epoch, 6, got epoch 6: no trial would be stopped.",
     ),
+    "a wrapped pruner that decides after the last epoch": (
+        {"dt": 0.5},
+        {
+            "rule": 2,
+            "pruner": "PatientPruner",
+            "pruner_arguments": {"wrapped_pruner": {"class": "MedianPruner", "n_warmup_steps": 9}, "patience": 1},
+        },
+        "tiny: pruner: its first decision must come before the last epoch, 6, got epoch 9: no trial would be stopped.",
+    ),
+    "a pruner of more trials than compete": (
+        {"dt": 0.5},
+        {"rule": 2, "trials": 4, "pruner": "MedianPruner"},
+        "tiny: pruner: it decides once 5 trials compete, and here are at most 4: no trial would be stopped. Set fewer",
+    ),
+    "trials that compete with themselves": (
+        {"dt": 0.5},
+        {"halving": {}, "pack": 1},
+        "tiny: halving: each trial would compete only with itself, so none would be stopped. Set more trials, or under",
+    ),
+    "a score that the mean has": (
+        {"solved": [0.001, 99.9]},
+        {},
+        "tiny: solved: a training would end after three epochs, as 99.9 is no better than the mse 0.1",
+    ),
+    "a warm-up that never ends": (
+        {"dt": 0.5},
+        {"recipe": {"warmup": 6.5}},
+        "tiny: warmup: the learning rate must reach its full value within 6 epochs, got warmup 6.5. Set it lower",
+    ),
+    "patience of all epochs": (
+        {"dt": 0.5},
+        {"recipe": {"patience": 6}},
+        "tiny: patience: it must be lower than the number of epochs, 6, got 6: no training would end early. Set it",
+    ),
     "a rung behind the last epoch": (
         {"dt": 0.5},
         {"halving": {"first": 6}},

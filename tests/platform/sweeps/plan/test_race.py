@@ -18,6 +18,7 @@ from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.sweeps.file.reading import check_sweep
+from longwave.platform.sweeps.plan import seeds
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.race import choose_by_race, list_finalists, next_heat
 from longwave.platform.sweeps.plan.resolve import resolve
@@ -35,6 +36,21 @@ def ended(config: TrialConfig, valid: float | None, status: str = "ok", **fields
     """Return how a trial ended."""
     reason = "" if status == "ok" else "it did"
     return Run(config.id, status, reason, epochs=config.epochs, valid=valid, **fields)  # type: ignore[arg-type]
+
+
+def test_search_race_and_retrainings_share_no_seed_even_where_hashes_collide(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed = seeds.derive_seed
+    monkeypatch.setattr(seeds, "derive_seed", lambda *parts: hashed(*parts) % 23)
+    sweep = raced(trials=6, race={"finalists": 2, "seeds": 2, "best": 2, "more": 1}, retrain=4)
+    [cell], file = sweep.cells, sweep.file
+    race, again = seeds.race_seeds(file, cell.base), seeds.retraining_seeds(file, cell.base)
+    search = set(seeds.search_seeds(file, cell.base))
+    assert len(set(race)) == 3 and len(set(again)) == 4
+    assert not search & {*race, *again} and not {*race} & {*again}
+    replacing = file.model_copy(update={"instead_of": ["0" * 16]})
+    first = seeds.retraining_seeds(file.model_copy(update={"race": False, "trials": 0}), cell.base)
+    monkeypatch.setattr(seeds, "MAX_CHOOSING", 4)
+    assert not {*first} & {*seeds.retraining_seeds(replacing, cell.base)}
 
 
 def of_phase(trials: Sequence[TrialConfig], phase: str) -> list[TrialConfig]:

@@ -23,12 +23,12 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.search.space import Dimension, draw
 from longwave.platform.statistics.scale import Scale
-from longwave.platform.sweeps.file.reading import check_sweep, read_sweep
+from longwave.platform.sweeps.file.reading import check_new_sweep, check_sweep, read_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import divide_into_packs, member_bytes, pack_key
 from longwave.platform.sweeps.plan.cell_numbers import number_cells
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.rounds import next_round
+from longwave.platform.sweeps.plan.rounds import next_round, without_defaults
 from longwave.platform.sweeps.plan.trials import all_trials, choose_winner, first_trials, following_trials
 
 DT = Dimension("dt", 0.01, 0.1, True)
@@ -348,6 +348,15 @@ BAD = {
     "a pruner that halves": ({"pruner": "HyperbandPruner"}, r"pruner: HyperbandPruner is successive halving: use"),
     "two ways to stop": ({"pruner": "MedianPruner", "halving": {}}, r"pruner: the file also has successive halving"),
     "arguments of no pruner": ({"pruner_arguments": {"n_warmup_steps": 2}}, r"pruner_arguments: has no effect"),
+    "a drop twice": ({"drops": [2, 3, 3]}, r"drops: must name each epoch once, got \[2, 3, 3\]"),
+    "a grid that is a number, beside rows that give way": (
+        {"trials": 0, "instead_of": ["0" * 16], "model": {"lem": {"grid": 3}}},
+        r"model\.lem: grid: must be a table, got 3",
+    ),
+    "more rounds than trials of a cell": (
+        {"trials": "1 per number", "sampler": "tpe", "rounds": 17},
+        r"rounds: at most one for each of 16 trials, got 17",
+    ),
     "infinite clipping": ({"clip": math.inf}, r"clip: must be a finite number"),
 }
 
@@ -357,6 +366,41 @@ def test_bad_input_is_one_line_that_names_key_value_and_rule(tiny: Tiny, changes
     with pytest.raises(ConfigError, match=message) as caught:
         resolve(tiny(**changes))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rule": 2, "halving": {"gate": False, "gate_most": 5}}, "halving: gate_most has no effect with gate = false"),
+        ({"trials": 1, "race": {}}, "race: has no effect with one search trial"),
+        ({"trials": 8, "race": {"finalists": 2, "best": 3}}, "race: best = 3 has no effect with 2 finalists"),
+        ({"keep_weights": True, "retrain": 0}, "keep_weights: has no effect with retrain = 0, as only the weights of"),
+    ],
+)
+def test_keys_without_effect_are_refused_in_new_files_and_read_from_stores(
+    tiny: Tiny, changes: dict, message: str
+) -> None:
+    content = tiny(**changes).model_dump(exclude_unset=True)
+    with pytest.raises(ConfigError, match=f"^new: {message}.* Remove it\\.$"):
+        check_new_sweep(content, "new")
+
+
+def test_trials_that_train_alike_are_one() -> None:
+    base = present_trial("t", "", "d", "lem", {"block": "pre"}, {"lr": 0.1}, 16, 32, 9, "search", 0)
+    plain = replace(base, drops=(5, 8))
+    assert without_defaults(replace(base, drops=(8, 5)), {}) == without_defaults(plain, {}) == plain
+    assert without_defaults(replace(base, width=16), {}) == without_defaults(base, {}) == base
+    assert without_defaults(replace(base, width=8), {}).width == 8
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_the_memory_of_a_trial_with_blocks_is_that_of_all_its_layers(precision: str) -> None:
+    config = present_trial("t", "", "d", "lem", {"block": "pre", "depth": 2}, {"lr": 0.1}, 16, 8, 9, "search", 0)
+    config = replace(config, width=32, precision=precision)
+    tensors = member_bytes(replace(config, options={}, hidden=1, batch=1, precision="float32"), 1, 0)
+    size = 2 if precision == "float64" else 1
+    assert member_bytes(config, 100, 7) == 8 * (100 * 2 * (16 + 32) * tensors + 4 * 7) * size
+    assert member_bytes(replace(config, width=None), 100, 0) == 8 * 100 * 2 * (16 + 16) * tensors * size
 
 
 def test_a_sweep_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> None:

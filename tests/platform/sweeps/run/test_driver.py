@@ -365,6 +365,16 @@ def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: 
         driver.start_sweep(tiny(models=["lem"], pack=2, seed=9), store, here, None, quiet())
 
 
+@pytest.mark.integration
+def test_a_budget_of_trials_leaves_out_those_that_another_sweep_trained(
+    tiny: Tiny, store: Store, here: Workers
+) -> None:
+    driver.start_sweep(tiny(models=["lem"], trials=2, retrain=0), store, here, None, quiet())
+    longer = tiny(name="longer", models=["lem"], trials=5, retrain=0, pack=1, budget={"trials": 2})
+    assert driver.start_sweep(longer, store, here, None, quiet()).counts() == "4 of 5 trials done (4 ok)"
+    assert store.count_trained("tiny") == store.count_trained("longer") == 2
+
+
 def test_a_budget_of_hours_counts_what_earlier_drivers_took(tiny: Tiny, store: Store, here: Workers) -> None:
     first = tiny(models=["lem"], budget={"trials": 1, "hours": 1})
     driver.start_sweep(first, store, here, None, quiet())

@@ -14,6 +14,7 @@ import pytest
 from tracked import attempt, fill
 
 from longwave.platform.errors import ConfigError
+from longwave.platform.paths import mlflow_server
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers import background
 from longwave.platform.sweeps.trackers.background import Background
@@ -73,9 +74,17 @@ def test_a_password_stands_on_no_command_line() -> None:
         assert "secret" not in " ".join(psutil.Process(tracker._process.pid).cmdline())
 
 
-def test_a_sweep_without_news_does_not_wait_for_mlflow(store: Store, tmp_path: Path) -> None:
+def test_a_sweep_without_news_waits_for_the_server_that_was_named_for_this_run(store: Store, tmp_path: Path) -> None:
     fill(store, 1, 1)
     tracker = Background(SERVER)
+    with tracker.following(store, "filled", tmp_path):
+        tracker._process.kill()
+    assert "Nothing is lost; send it later with: longwave mlflow sync filled --server" in tracker.problem
+
+
+def test_a_sweep_without_news_does_not_wait_for_the_usual_server(store: Store, tmp_path: Path) -> None:
+    fill(store, 1, 1)
+    tracker = Background(TrackerName("mlflow", mlflow_server(None)))
     with tracker.following(store, "filled", tmp_path):
         assert lives(tracker)
     assert tracker.problem == "" and tracker._process.returncode == -signal.SIGKILL

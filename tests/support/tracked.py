@@ -20,7 +20,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from longwave.platform.records.about import About
-from longwave.platform.records.run import Point, Run
+from longwave.platform.records.run import Point, Run, Status
 from longwave.platform.records.stored import StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
@@ -78,10 +78,10 @@ def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: in
         write_checksums(connection, [config.id])
 
 
-def record_failure(store: Store, config: TrialConfig, reason: str) -> None:
-    """Let a trial that has ended have failed instead, for a reason."""
+def record_failure(store: Store, config: TrialConfig, reason: str, status: Status = "failed") -> None:
+    """Let a trial that has ended ok have failed instead, or ended with another status, for a reason."""
     with store.transaction() as connection:
-        failed = replace(ended(config), status="failed", run=Run(config.id, "failed", reason))
+        failed = replace(ended(config), status=status, run=Run(config.id, status, reason))
         values = rows.ended_trials([failed])[0]
         connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
         write_checksums(connection, [config.id])

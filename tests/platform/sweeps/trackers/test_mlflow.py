@@ -25,6 +25,7 @@ from rich.console import Console
 from tracked import attempt, fill, free_port, mlflow_server, nonsense, record_failure
 
 from longwave.platform.api.loading import load
+from longwave.platform.records.run import Status
 from longwave.platform.records.stored import Trial
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import read_sweep
@@ -384,6 +385,17 @@ def test_a_failed_trial_that_is_tried_again_and_ends_well_loses_its_reason(store
     }
     assert (tags[first.id]["status"], tags[first.id].get("reason")) == ("ok", None)
     assert (tags[second.id]["status"], tags[second.id].get("reason")) == ("failed", "out of memory")
+
+
+@pytest.mark.integration
+def test_trials_that_failed_or_diverged_are_failed_runs_and_stopped_ones_are_not(store: Store, file: Path) -> None:
+    expected: dict[Status, str] = {"failed": "FAILED", "diverged": "FAILED", "stopped": "FINISHED"}
+    configs = fill(store, 3, 4)
+    for config, status in zip(configs, expected, strict=True):
+        record_failure(store, config, "it did", status)
+    send(store, url := f"sqlite:///{file}")
+    runs = [run for below in tree(url)[1].values() for run in below if "trial" in run.data.tags]
+    assert {run.data.tags["status"]: run.info.status for run in runs} == expected
 
 
 @pytest.mark.parametrize("answer", NONSENSE)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tracked import attempt, fill, points, record_failure
 
+from longwave.platform.records.run import Status
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers.follow import follow_sweep, send_sweep
 from longwave.platform.sweeps.trackers.tracker import TrackerError, TrackerName, load_tracker
@@ -103,6 +104,16 @@ def test_a_failed_trial_that_is_tried_again_and_ends_well_loses_its_reason(
     assert failed.options["id"] == again.options["id"]
     assert (failed.summary["status"], failed.summary["reason"]) == ("failed", "out of memory")
     assert (again.summary["status"], again.summary["reason"]) == ("ok", "")
+
+
+@pytest.mark.parametrize(("status", "exit_code"), [("failed", 1), ("diverged", 1), ("stopped", 0)])
+def test_a_trial_that_failed_or_diverged_is_a_failed_run_and_a_stopped_one_is_not(
+    store: Store, tmp_path: Path, begun: list[FakeRun], status: Status, exit_code: int
+) -> None:
+    [config] = fill(store, 1, 4)
+    record_failure(store, config, "it did", status)
+    send_sweep(store, "filled", tmp_path, WANDB)
+    assert [run.exit_code for run in begun if run.options["job_type"] == "retrain"] == [exit_code]
 
 
 def test_a_failed_retraining_that_is_tried_again_and_ends_well_changes_the_mean_of_its_cell(

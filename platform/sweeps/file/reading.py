@@ -239,4 +239,6 @@ def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Chec
             missing.insert(0, "task")
         if len(missing) > 1:
             raise ConfigError(f"{origin}: the keys {', '.join(missing)} are missing.") from None
-        raise ConfigError(f"{origin}: {'.'.join(path)}: {describe_rule(first)}.") from None
+        is_word = path[0] == "space" and isinstance(first["input"], str)
+        step = f" To fix it, set it in [model.{path[1]}.recipe]; to draw it, give a list." if is_word else ""
+        raise ConfigError(f"{origin}: {'.'.join(path)}: {describe_rule(first)}.{step}") from None

@@ -348,6 +348,10 @@ BAD = {
     "a pruner that halves": ({"pruner": "HyperbandPruner"}, r"pruner: HyperbandPruner is successive halving: use"),
     "two ways to stop": ({"pruner": "MedianPruner", "halving": {}}, r"pruner: the file also has successive halving"),
     "arguments of no pruner": ({"pruner_arguments": {"n_warmup_steps": 2}}, r"pruner_arguments: has no effect"),
+    "a word in place of choices": (
+        {"space": {"lem": {"optimiser": "adam"}}},
+        r"space\.lem\.optimiser: must be a number, got 'adam'\. To fix it, set it in \[model\.lem\.recipe\]; to draw",
+    ),
     "a drop twice": ({"drops": [2, 3, 3]}, r"drops: must name each epoch once, got \[2, 3, 3\]"),
     "a grid that is a number, beside rows that give way": (
         {"trials": 0, "instead_of": ["0" * 16], "model": {"lem": {"grid": 3}}},

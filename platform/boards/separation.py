@@ -89,10 +89,7 @@ def _why_undecided(row: Row, predictor: Row, networks: int) -> str:
     needed = fewest_seeds(networks)
     condition = ""
     if row.seed_count < needed:
-        condition = (
-            f"; with {networks} networks on the board that takes {needed} seeds or more, unless every network beats it "
-            "with all its seeds"
-        )
+        condition = f"; a single one of {networks} networks needs {needed} seeds or more for that"
     elif networks > 1:
         condition = f", with {networks} networks tested at once"
     return (

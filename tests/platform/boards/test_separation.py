@@ -54,8 +54,7 @@ def test_five_seeds_of_one_network_among_several_leave_a_board_open_and_it_says_
     actual = separation(board(a=BETTER, b=WORSE, c=WORSE))
     assert actual.word == "open" and actual.sentence == (
         "Open: 5 of 5 seeds of A beat the best trivial predictor, last value at 0.4: too few to say that most "
-        "seeds would; with 3 networks on the board that takes 6 seeds or more, unless "
-        "every network beats it with all its seeds."
+        "seeds would; a single one of 3 networks needs 6 seeds or more for that."
     )
     assert separation(board(a=BETTER, b=BETTER)).word == "separates"
     assert separation(board(a=[*BETTER, 0.1], b=WORSE, c=WORSE)).word == "separates"

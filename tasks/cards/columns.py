@@ -26,6 +26,7 @@ MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 LARGEST = float(np.finfo(np.float32).max)
 """Largest value: inputs are in single precision."""
+NO_ROWS = "there must be rows below the header, got none."
 PIECE = 2**16
 """Bytes of a file that are searched for NUL bytes."""
 LONGEST_ROW = 2**26
@@ -77,7 +78,7 @@ class Columns:
             none = f"there is no column {', '.join(map(repr, absent))}"
             raise DataError(f"{self.path}: {none}. It has {_shorten(self.names)}.")
         if not len(self):
-            raise DataError(f"{self.path}: there must be rows below the header, got none.")
+            raise DataError(f"{self.path}: {NO_ROWS}")
 
     def words(self, name: str) -> list[str]:
         """Return a column as stripped strings; missing ones are empty.
@@ -193,6 +194,8 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
                 raise DataError(f"{path}: it is empty, but must have a header and rows.")
             if b"\0" in head:
                 raise ValueError("it contains NUL bytes, which UTF-8 text does not")
+            if len(head) < PIECE and len(head.splitlines()) == 1:  # pyarrow needs a line's end
+                raise DataError(f"{path}: {NO_ROWS}")
             file.seek(0)
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             first = next(csv.reader(text, delimiter=delimiter, strict=True))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gives the password of the database to all that runs here, later commands too, as libpq's own file: no variable holds it.
+# Writes the database password to a file of libpq, which every command here reads, so that no variable contains it.
 set -eu
 secret=${LONGWAVE_PASSWORD_FILE:-/run/secrets/postgres_password}
 if [ -r "$secret" ]; then

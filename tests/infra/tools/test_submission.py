@@ -313,8 +313,21 @@ def test_a_pull_request_has_one_submission(submitted: Path) -> None:
     done = subprocess.run([script, proposed, said], capture_output=True, text=True)
     assert done.returncode == 2 and (said / "log.txt").read_text() == "refused\n"
     assert (said / "comment.md").read_text() == "A pull request has one submission, got 2. Open one for each.\n"
+    shutil.rmtree(proposed)
+    done = subprocess.run([script, proposed, said], capture_output=True, text=True)
+    assert done.returncode == 2 and "got 0. Open one for each" in done.stdout
     done = subprocess.run([Path(sys.executable).with_name("shellcheck"), script], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_submission_is_withdrawn_by_removing_its_folder(tmp_path: Path) -> None:
+    script = shutil.copy(ROOT / ".ci/submission", written(tmp_path / "base/.ci/empty", "").parent / "submission")
+    for checkout, names in (("base", ("leaky", "other")), ("proposed", ("leaky",))):
+        for name in names:
+            written(tmp_path / checkout / "submissions" / name / "model.py", MODEL)
+    done = subprocess.run([script, tmp_path / "proposed", tmp_path / "said"], capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "said/log.txt").read_text() == "withdrawn\n"
+    assert (tmp_path / "said/comment.md").read_text().startswith("Nothing was trained: this branch lacks other. To")
 
 
 def test_a_limited_program_sees_no_variable_of_ours_and_stops_at_its_limits(

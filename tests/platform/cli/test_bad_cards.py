@@ -118,6 +118,7 @@ KEYS: dict[str, tuple[dict[str, object], str]] = {
 """Changes of a card that is good, and the message."""
 FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
     "an empty file": (b"", {}, "data.csv: it is empty, but must have a header and rows."),
+    "a header without an end": (b"id,t,x,y,who,label", {}, "data.csv: there must be rows below the header, got none."),
     "a header alone": (csv(ROWS[:1]), {}, "data.csv: there must be rows below the header, got none."),
     "no such column": (GOOD, {"channels": ["z"]}, "data.csv: there is no column 'z'. It has id, t, x, y, who, label."),
     "columns that are not there": (

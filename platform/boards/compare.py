@@ -122,14 +122,14 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One sentence: ``LEM beats coRNN on 4 of 6 tasks; 2 undecided; about 7 more seeds would decide psmnist.``"""
+        """One sentence: ``LEM beats coRNN on 4 of 6 boards; 2 undecided; about 7 more seeds would decide psmnist.``"""
         if len(self.contests) == 1:
             [contest], [board] = self.contests, self.boards
             more_decide = bool(contest.contrast and contest.contrast.more)
             hint = f": {contest.hint}{' would decide it' * more_decide}" if contest.hint else ""
             return f"{ON_ONE_BOARD[contest.word].format(self.a, self.b, board)}{hint}."
         tally = Counter(contest.word for contest in self.contests)
-        parts = [f"{self.a} beats {self.b} on {tally['better']} of {len(self.contests)} tasks"]
+        parts = [f"{self.a} beats {self.b} on {tally['better']} of {len(self.contests)} boards"]
         parts += [f"loses on {tally['worse']}"] if tally["worse"] else []
         parts += [f"{tally[word]} {word}" for word in ("equivalent", "undecided") if tally[word]]
         parts += [f"{tally['no seed']} without a seed of both"] if tally["no seed"] else []

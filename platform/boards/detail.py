@@ -50,6 +50,7 @@ def of_row(trials: Sequence[Trial], row: Row, left_out: Collection[str] = ()) ->
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
         Fact("cost", "search trials drawn", row.searched),
         Fact("cost", "search trials stopped early", row.search_stopped),
+        Fact("cost", "search trials diverged", row.search_diverged),
         Fact("cost", "search trials completed", row.search_whole),
         Fact("cost", "seconds of search and race", row.find_seconds),
         Fact("commands", "train it once more", f"longwave reproduce {row.config[:SHORT]}"),

@@ -60,7 +60,9 @@ def show_boards(
     notes: Annotated[
         bool, typer.Option("--notes", help="Board: how each row differs, and what its verdict rests on.")
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Board: also show superseded rows and all trivial predictors.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Board: also show superseded rows and all trivial predictors.")
+    ] = False,
     columns: Annotated[
         str | None, typer.Option(help="Board: these columns, by their keys in JSON: title,median,parameters.")
     ] = None,

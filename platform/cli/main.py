@@ -6,7 +6,7 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Annotated, Any
@@ -151,10 +151,23 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
             typer.echo(message)
             return 2
         message = message.rstrip(".")
+        if "should be" in message and (value := _value_of(error, arguments or [])) is not None:
+            message += f", got {value!r}"
         lines = [f"{message}{'' if message.endswith('?') else '.'} Try: {_command_of(error)} --help"]
     for line in lines:
         typer.echo(f"longwave: {one_line(redacted(line))}", err=True)
     return 2
+
+
+def _value_of(error: Exception, arguments: Sequence[str]) -> str | None:
+    """Return the value of the option that an error is about; None if it is about something else."""
+    for option in getattr(getattr(error, "param", None), "opts", ()):
+        for word, following in zip(arguments, [*arguments[1:], None], strict=True):
+            if word == option:
+                return following
+            if word.startswith(f"{option}="):
+                return word.partition("=")[2]
+    return None
 
 
 def _check_arguments(arguments: list[str]) -> None:

@@ -56,12 +56,17 @@ def show_importance(
     with Store(store_url(store), create=False) as open_store:
         searches = read_searches(open_store, name)
     lines = [
-        (search.facts["cell"], parameter, value)
+        (search.facts["cell"], parameter, value, sum(trial.status == "ok" for trial in search.trials))
         for search in searches
         for parameter, value in rate_parameters(search, evaluator).items()
     ]
     if format is ListFormat.json:
-        terminal.print_json([{"cell": c, "name": n, "evaluator": evaluator, "importance": v} for c, n, v in lines])
+        terminal.print_json(
+            [
+                {"cell": cell, "name": name, "evaluator": evaluator, "importance": value, "trials": trials}
+                for cell, name, value, trials in lines
+            ]
+        )
     else:
-        columns = ["cell", "parameter", f"importance ({evaluator})"]
-        terminal.print_table(columns, [(c, n, f"{v:.3f}") for c, n, v in lines], right=(2,))
+        columns = ["cell", "parameter", f"importance ({evaluator})", "completed trials"]
+        terminal.print_table(columns, [(*names, f"{value:.3f}", str(n)) for *names, value, n in lines], right=(2, 3))

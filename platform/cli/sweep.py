@@ -108,6 +108,8 @@ def list_edges(
     elif widened and at_edges:
         space, trial_count = widen_ranges(planned, at_edges), max(planned.file.trials // 2, 1)
         typer.echo(format_tables(space, trial_count, list_not_widened(planned, at_edges)), nl=False)
+    elif widened:
+        typer.echo(f"{name}: no winner lies at an edge of its range, so there is nothing to widen.", err=True)
     else:
         sweeps.print_edges(name, at_edges, without, format.value)
 

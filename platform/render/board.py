@@ -112,7 +112,7 @@ def board_table(
 def _choose_fields(row: Row, keys: Sequence[str]) -> dict[str, Any]:
     """Return some fields of a row, for programs."""
     record = columns.record(row)
-    return {key: record.get(key) for key in keys}
+    return {c.key: record[c.key] if c.key in record else c.value(row) for c in columns.named_columns(keys)}
 
 
 def _leave_out(rows: Sequence[Row]) -> list[Row]:

@@ -256,3 +256,6 @@ def test_columns_of_a_board_are_chosen_for_programs_too(
     assert capsys.readouterr().out.splitlines()[0] == "title,median,parameters"
     assert main([*line, "json"]) == 0
     assert all([*record] == ["title", "median", "parameters"] for record in json.loads(capsys.readouterr().out))
+    assert main([*line[:-2], "place,verdict,mean", "--format", "json"]) == 0
+    [first, *_] = json.loads(capsys.readouterr().out)
+    assert first["place"] == "adding N=20" and first["mean"] == lw.board("adding", store=swept[1])[0].mean

@@ -69,10 +69,10 @@ def test_one_sentence_counts_the_tasks_and_says_how_many_seeds_would_decide() ->
     actual = compare(seven_tasks(), "lem", "cornn")
     near = ", ".join(f"about {k} more seeds would decide {task}" for k, task in sorted(zip(more, "xy", strict=True)))
     assert actual.verdict == (
-        f"LEM beats CORNN on 2 of 7 tasks; loses on 2; 2 undecided; 1 without a seed of both; {near}."
+        f"LEM beats CORNN on 2 of 7 boards; loses on 2; 2 undecided; 1 without a seed of both; {near}."
     )
     back = compare(seven_tasks(), "cornn", "lem").verdict
-    assert back.startswith("CORNN beats LEM on 2 of 7 tasks; loses on 2; 2 undecided;")
+    assert back.startswith("CORNN beats LEM on 2 of 7 boards; loses on 2; 2 undecided;")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_comparison_is_printed_with_probabilities_ratios_and_what_differs(
     assert "| failed |" in lines[4] and "| no seed |" in lines[4]
     assert "| diverged (0 of 6) |" in lines[10] and "| — | worse |" in lines[10]
     assert "| undecided (about " in lines[8] and lines[8].endswith(" more seeds) | none |")
-    assert lines[-1].startswith("LEM beats CORNN on 2 of 7 tasks;")
+    assert lines[-1].startswith("LEM beats CORNN on 2 of 7 boards;")
 
 
 def test_programs_get_the_same_with_full_precision(capsys: pytest.CaptureFixture[str]) -> None:

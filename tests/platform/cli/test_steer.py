@@ -27,7 +27,8 @@ def test_a_sweep_that_is_over_stays_as_it_is(
         store.add_sweep("tiny", {})
         store.add_trials("tiny", trials, [about(trial) for trial in trials])
         assert main(["sweep", command, "tiny", "--store", url]) == 0
-        assert f"there is no running driver to {command}." in capsys.readouterr().out
+        output = capsys.readouterr().out
+        assert f"there is no running driver to {command}. Start one with: longwave sweep resume tiny --store" in output
         before = store.sweep("tiny").state
         with Leases(store, "tiny") as driver:
             driver.take([trial.id for trial in trials])

@@ -135,6 +135,9 @@ def test_the_importance_of_a_number_is_what_optuna_computes_from_the_exported_st
     assert main([*command, "--format", "json"]) == 0
     lines = json.loads(capsys.readouterr().out)
     assert {line["evaluator"] for line in lines} == {evaluator or "pedanova"}, "Optuna's and the Lab's default"
+    for search in read_searches(swept, "both"):
+        completed = sum(trial.status == "ok" for trial in search.trials)
+        assert {line["trials"] for line in lines if line["cell"] == search.facts["cell"]} == {completed}
     assert main(command) == 0 and f"importance ({evaluator or 'pedanova'})" in capsys.readouterr().out
     kinds = {
         None: lambda: None,

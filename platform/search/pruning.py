@@ -49,5 +49,5 @@ def is_pruning_epoch(epochs: Mapping[str, int], epoch: int) -> bool:
 def least_to_prune(name: str, arguments: Mapping[str, Any]) -> tuple[int, int]:
     """Return the fewest trials, and the first epoch, at which a pruner, or one that it wraps, can stop a trial."""
     pruner = make_pruner(name, arguments)
-    trials, epoch = (max(read_attributes(pruner, name), default=1) for name in ("n_startup_trials", "n_warmup_steps"))
+    trials, epoch = (max(read_attributes(pruner, key), default=1) for key in ("n_startup_trials", "n_warmup_steps"))
     return max(trials, 1), max(epoch, 1)

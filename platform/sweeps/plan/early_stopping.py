@@ -84,7 +84,7 @@ def _check_rungs(file: SweepFile, halving: Halving, resolved: ResolvedCell) -> N
 
 
 def check_early_ends(file: SweepFile, task: TaskSpec, data: Data[Batch], resolved: ResolvedCell) -> None:
-    """Raise ConfigError if warm-up or patience have no effect within the epochs, or if a constant solves the task."""
+    """Raise ConfigError if the warm-up does not end, if patience ends no training, or if a constant solves the task."""
     params, epochs = resolved.params, resolved.fields["epochs"]
     if params.get("warmup", 0) > epochs:
         raise ConfigError(

@@ -126,7 +126,9 @@ def test_the_site_is_built_without_a_warning_or_a_dead_link(tmp_path: Path, capf
 
 
 def run_page(name: str, folder: Path, changes: dict[str, str]) -> str:
-    """Run the shell commands of a page in a folder, with these changes of its text, and return what they print."""
+    """Run the shell commands of a page in a folder, which is also the home folder, with these changes of its text, and
+    return what they print.
+    """
     text = (SOURCE / name).read_text(encoding="utf-8")
     for old, new in changes.items():
         assert old in text, old
@@ -134,6 +136,8 @@ def run_page(name: str, folder: Path, changes: dict[str, str]) -> str:
     commands = "set -euo pipefail\n" + "\n".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("LONGWAVE_")}
     environment |= {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "200"}
+    caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")  # it has the compiled loops
+    environment |= {"HOME": str(folder), "XDG_CACHE_HOME": caches}
     ended = subprocess.run(["bash", "-c", commands], cwd=folder, env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "leaked" not in ended.stderr and "Traceback" not in ended.stderr, ended.stderr

@@ -160,14 +160,15 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
 
 
 def _value_of(error: Exception, arguments: Sequence[str]) -> str | None:
-    """Return the value of the option that an error is about; None if it is about something else."""
+    """Return the last value of the option that an error is about; None if it is about something else."""
+    value = None
     for option in getattr(getattr(error, "param", None), "opts", ()):
         for word, following in zip(arguments, [*arguments[1:], None], strict=True):
             if word == option:
-                return following
-            if word.startswith(f"{option}="):
-                return word.partition("=")[2]
-    return None
+                value = following
+            elif word.startswith(f"{option}="):
+                value = word.partition("=")[2]
+    return value
 
 
 def _check_arguments(arguments: list[str]) -> None:

@@ -132,8 +132,6 @@ def _send_state(name: str, store: str | None, state: str, next_step: str) -> Non
             typer.echo(f"{name} is over: there is nothing to {state or 'continue'}.")
             return
         open_store.set_state(name, state)
-    if alive:
-        typer.echo(f"{name}: told {alive} running driver{'s' * (alive > 1)} to {state or 'continue'}. {next_step}")
-    else:
-        step = f"Start one with: {format_sweep_command('resume', name, store_url(store))}"
-        typer.echo(f"{name}: there is no running driver to {state or 'continue'}. {step}")
+    drivers = f"told {alive} running driver{'s' * (alive > 1)}" if alive else "there is no running driver"
+    step = next_step if alive else f"Start one with: {format_sweep_command('resume', name, store_url(store))}"
+    typer.echo(f"{name}: {drivers} to {state or 'continue'}. {step}")

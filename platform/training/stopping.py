@@ -43,9 +43,9 @@ def decide_rung(
     cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str, solved: float | None = None
 ) -> tuple[dict[str, Rung], str] | None:
     """Return the rung of each competing trial at an epoch with its decision, and the reason for stopping. A pruner
-    decides by the scores of all epochs so far. With a gate, scores decide only if a quarter of the trials
-    beat it. Otherwise at most ``gate_most`` trials stay, drawn at random from the cohort's name and the epoch, because
-    before trials have learned anything the best score is due to chance.
+    decides by the scores of all epochs so far. With a gate, scores decide only if a quarter of the trials beat it.
+    Otherwise at most ``gate_most`` trials stay, drawn at random from the cohort's name and the epoch, because before
+    trials have learned anything the best score is due to chance.
 
     The decision depends only on the recorded scores of the whole cohort, not on packs or timing: the best stay, a share
     of 1/η rounded up; among equal ones those with smaller ids. Of the trials that ended before the rung, or at it

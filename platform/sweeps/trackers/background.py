@@ -118,7 +118,7 @@ class Background:
         """Return the command that sends a sweep to this tracker, without passwords."""
         name, address = self.tracker
         command = f"mlflow sync {sweep}" if name == "mlflow" else f"sweep resume {sweep} --tracker {name}"
-        if name == "mlflow" and address != mlflow_server(None):
+        if name == "mlflow" and self._is_requested():
             command += f" --server {redacted(address)}"
         return command + store_option(store.url)
 

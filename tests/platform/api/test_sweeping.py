@@ -111,9 +111,8 @@ def test_a_board_is_gone_through_counted_and_indexed(tmp_path: Path) -> None:
     assert board[0] is board["GRU"] is board["gru"] is board[board[0].config[:6]]
     frame = board.to_pandas()
     assert list(frame.index) == ["GRU", "LEM", "mean"] and frame.loc["LEM", "median"] == 0.2
-    assert board.columns[
-        :8
-    ] == "title model median median_best median_worst mean low high".split() and board.columns == list(frame.columns)
+    assert board.columns[:8] == "title model median median_best median_worst mean low high".split()
+    assert board.columns == list(frame.columns)
     with pytest.raises(ConfigError, match=r"No retrained model 'lam'. Did you mean lem"):
         board["lam"]
 

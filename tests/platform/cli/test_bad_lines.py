@@ -98,7 +98,7 @@ LINES = {
     "sweep run good.toml --cpus 1e9": "--cpus must be 0.1 to 4,096 CPUs a pack, got 1e+09.",
     "sweep plan good.toml --workers 99999999999": "--workers must be 1 to 1,000,000 packs at a time, got 99999999999.",
     "bench sweep --members 1000000000": "less than or equal to 10000, got '1000000000'",
-    "board --min-seeds=few": "should be a valid integer, unable to parse string as an integer, got 'few'",
+    "board --min-seeds 3 --min-seeds=few": "should be a valid integer, unable to parse string as an integer, got 'few'",
     "sweep run good.toml --workers 0": "--workers must be 1 to 1,000,000 packs at a time, got 0.",
     "sweep run good.toml --label gpu=H200": "--label chooses nodes of a cluster",
     "sweep run good.toml --here --mlflow nonsense://x": "or off for none; got 'nonsense://x'",

@@ -15,13 +15,14 @@ A sweep all of whose trials failed ends with status 1.
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
 
 from longwave.platform.names import nearest_names
 from longwave.platform.redaction import redacted
 
-LISTED = 30
-"""Known names that an error lists if none is similar."""
+LISTED = 300
+"""Characters of known names that an error lists if none is similar; the first name is always listed."""
 
 
 class LongwaveError(Exception):
@@ -86,7 +87,13 @@ def did_you_mean(kind: str, name: str, names: Iterable[str], hint: str = "", fir
     """Return one line with the unknown ``name``, similar known ones, those in ``first`` first, and a hint."""
     names = sorted(names)
     similar = nearest_names(name, names, first)
-    others = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    listed = f"{', '.join(names[:LISTED])}{others}" if names else "none"
-    guess = f"Did you mean {' or '.join(similar)}?" if similar else f"Known: {listed}."
+    guess = f"Did you mean {' or '.join(similar)}?" if similar else f"Known: {_list_first(names)}."
     return f"No {kind} {name!r}. {guess} {hint}".strip()
+
+
+def _list_first(names: Sequence[str]) -> str:
+    """Return the first names, with the number of those beyond ``LISTED`` characters; ``none`` without any."""
+    lengths = accumulate(len(name) + len(", ") for name in names)
+    count = max(1, sum(length <= LISTED for length in lengths))
+    more = f" and {len(names) - count} more" if len(names) > count else ""
+    return f"{', '.join(names[:count])}{more}" if names else "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,6 +33,13 @@ def find_spelling(name: str, names: Collection[str]) -> str:
         [candidate for candidate in names if _letters_of(candidate) == _letters_of(name)] if _letters_of(name) else []
     )
     return matches[0] if len(matches) == 1 else name
+
+
+def find_by_title(name: str, titles: Mapping[str, str]) -> str:
+    """Return the key, among the values of ``titles``, of the longest title that is ``name`` in any case, or with which
+    it begins before a comma: ``Digits with noise, T1000``; else ``name``."""
+    beginning = [title for title in titles if f"{name}, ".lower().startswith(f"{title}, ".lower())]
+    return titles[max(beginning, key=len)] if beginning else name
 
 
 def find_family(name: str, families: Collection[str]) -> str:

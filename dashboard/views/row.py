@@ -17,6 +17,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.figures.curves import OF, curves
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
+from longwave.platform.paths import store_option
 from longwave.platform.records.stored import Trial
 from longwave.platform.render.harmless import in_streamlit
 
@@ -42,7 +43,7 @@ def draw(url: str) -> None:
     st.caption(in_streamlit(table_frames.short_text(row)))
     if row.superseded:
         st.warning(in_streamlit(f"Superseded: {row.superseded}. It has no rank."))
-    st.code(row.command, language=None)
+    st.code(row.command + store_option(url), language=None)
     bar = st.container(horizontal=True, vertical_alignment="bottom")
     stars.draw_star(row, bar)
     state.draw_text_field("Note", "note", bar, "saved in the link to this page")

@@ -26,6 +26,7 @@ from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import measured, median
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.curves import curves
+from longwave.platform.paths import store_option
 from longwave.platform.render.harmless import in_streamlit
 
 MOST = 5
@@ -126,7 +127,7 @@ def draw_detail(url: str, chosen: Sequence[Row]) -> None:
         lambda: curves(trials, points, row.family, "valid", title, row.goal == "min") if points else None,
         "selected curves", "No epoch of these retrainings is stored.",
     )  # fmt: skip
-    st.code(row.command, language=None)
+    st.code(row.command + store_option(url), language=None)
     stars.draw_star(row)
     bar = st.container(horizontal=True)
     for row in chosen[:MOST]:

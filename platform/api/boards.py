@@ -13,7 +13,7 @@ from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import SHORT, Row, group_by_board, named
 from longwave.platform.boards.separation import Separation, separation
-from longwave.platform.cli.boards import check_task_names
+from longwave.platform.cli.boards import resolve_tasks
 from longwave.platform.cli.names import MODELS, TASKS
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.names import find_spelling, list_names
@@ -78,10 +78,9 @@ def board(
     check_optional_texts(task=task, variant=variant, store=store)
     check_lists(models=models, trust=trust)
     check_counts(min_seeds=min_seeds)
-    task = None if task is None else find_spelling(task, list_names(TASKS))
     pool = Pool(tuple(find_spelling(name, list_names(MODELS)) for name in models), min_seeds, (), tuple(trust))
     with Store(store_url(store), create=False) as open_store:
-        check_task_names(open_store, [] if task is None else [task])
+        task = _resolve_task(open_store, task)
         rows = read_board(open_store, task, pool)
     if variant is not None:
         variants = {row.variant for row in rows}
@@ -111,8 +110,14 @@ def compare(
     """
     check_optional_texts(task=task, store=store)
     with Store(store_url(store), create=False) as open_store:
-        check_task_names(open_store, [] if task is None else [task := find_spelling(task, list_names(TASKS))])
+        task = _resolve_task(open_store, task)
     return _compare_named(board(store=store).rows, a, b, margin, task)
+
+
+def _resolve_task(store: Store, name: str | None) -> str | None:
+    """Return the key of a task that is named in any spelling; None, if there are retrainings, without a name."""
+    keys = resolve_tasks(store, [] if name is None else [find_spelling(name, list_names(TASKS))])
+    return keys[0] if keys else None
 
 
 def _compare_named(rows: Sequence[Row], a: str, b: str, margin: float | None, task: str | None = None) -> ComparedTable:

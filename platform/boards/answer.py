@@ -13,7 +13,7 @@ from longwave.platform.boards.texts import estimate, listed, listed_of, median, 
 from longwave.platform.statistics.stats import Estimate
 from longwave.platform.statistics.verdict import ENOUGH
 
-TRUSTED_BY = "Rank one after longwave reproduce ROW --keep, or all with: longwave board --trust BUNDLE"
+TRUSTED_BY = "Rank all with longwave board --trust BUNDLE, or one by running longwave reproduce ROW --keep twice."
 """What to do about untrusted rows."""
 NO_ROW = "No retrained row is shown here."
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from longwave.platform.boards.diff import counted_trials, facts_of_row
-from longwave.platform.boards.row import SHORT, Row
+from longwave.platform.boards.printed import quote_number, write_verdict
+from longwave.platform.boards.row import SHORT, Row, command
 from longwave.platform.boards.texts import NONE, metric_words, rank
 from longwave.platform.boards.verification import HERE
 from longwave.platform.records.run import Run
@@ -29,13 +30,14 @@ class Fact:
     value: Any
 
 
-def of_row(trials: Sequence[Trial], row: Row, left_out: Collection[str] = ()) -> list[Fact]:
+def of_row(trials: Sequence[Trial], row: Row, left_out: Collection[str] = (), option: str = "") -> list[Fact]:
     """Return all facts about a row.
 
     Args:
         trials: Its retrainings.
         row: The row on its board.
         left_out: Ids of retrainings that do not count; see ``trust.left_out``.
+        option: Option of commands that names the store; see ``store_option``.
     """
     facts = [Fact("row", "name", row.config), Fact("row", "rank", rank(row)), Fact("row", "verified", row.verification)]
     facts += [Fact("row", "superseded", row.superseded)] if row.superseded else []
@@ -45,6 +47,10 @@ def of_row(trials: Sequence[Trial], row: Row, left_out: Collection[str] = ()) ->
         for t in sorted(trials, key=lambda t: t.config.seed)
     ]
     facts += [Fact("selection", *fact) for fact in _selection_facts(row)]
+    facts += [
+        Fact("published", f"number {k}", f"{quote_number(number)}: {write_verdict(number)}")
+        for k, number in enumerate(row.published, 1)
+    ]
     runs = [t.run for t in counted_trials(trials, left_out) if t.run]
     facts += [
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
@@ -53,9 +59,9 @@ def of_row(trials: Sequence[Trial], row: Row, left_out: Collection[str] = ()) ->
         Fact("cost", "search trials diverged", row.search_diverged),
         Fact("cost", "search trials completed", row.search_whole),
         Fact("cost", "seconds of search and race", row.find_seconds),
-        Fact("commands", "train it once more", f"longwave reproduce {row.config[:SHORT]}"),
-        Fact("commands", "beside another row", f"longwave diff {row.config[:SHORT]} ROW"),
-        Fact("commands", "its board", f"longwave board {row.task}"),
+        Fact("commands", "train it once more", command(row.config) + option),
+        Fact("commands", "beside another row", f"longwave diff {row.config[:SHORT]} ROW{option}"),
+        Fact("commands", "its board", f"longwave board {row.task}{option}"),
     ]
     return facts
 
@@ -74,18 +80,19 @@ def _selection_facts(row: Row) -> Iterator[tuple[str, Any]]:
             yield what, value
 
 
-def of_trial(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> list[Fact]:
+def of_trial(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str], option: str = "") -> list[Fact]:
     """Return all facts about one trial.
 
     Args:
         trial: The trial.
         sweeps: Sweeps that contain it.
         attempts: Outcome of each attempt; empty for one that is running.
+        option: As for ``of_row``.
     """
-    return [Fact(*fact) for fact in _facts(trial, sweeps, attempts)]
+    return [Fact(*fact) for fact in _facts(trial, sweeps, attempts, option)]
 
 
-def _facts(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
+def _facts(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str], option: str) -> Iterator[tuple[str, str, Any]]:
     config, row = trial.config, trial.config.row
     yield from (("trial", "name", config.id), ("trial", "of the row", row), ("trial", "phase", config.phase))
     yield from (("trial", "seed", config.seed), ("trial", "sweeps", list(sweeps)), ("trial", "pack", trial.pack))
@@ -97,9 +104,9 @@ def _facts(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> Iter
     yield "end", "attempts", [attempt or "under way" for attempt in attempts]
     if trial.run:
         yield from _ran(trial, trial.run)
-    yield "commands", "its row", f"longwave show {row[:SHORT]}"
+    yield "commands", "its row", f"longwave show {row[:SHORT]}{option}"
     if config.phase == "retrain":
-        yield "commands", "train it once more", f"longwave reproduce {row[:SHORT]} --seed {config.seed}"
+        yield "commands", "train it once more", f"{command(row)} --seed {config.seed}{option}"
 
 
 def _ran(trial: Trial, run: Run) -> Iterator[tuple[str, str, Any]]:

@@ -44,19 +44,20 @@ def resolve_trust(names: Sequence[str], bundles: Collection[str]) -> tuple[str, 
     Raises:
         ConfigError: A name has fewer than ``LEAST_DIGITS`` digits, or fits no bundle, or several.
     """
-    available = ", ".join(sorted(bundle[:12] for bundle in bundles if bundle not in shipped())) or "none"
+    available = ", ".join(sorted(bundle[:12] for bundle in bundles if bundle not in shipped()))
+    bundles_here = f"Bundles here: {available}." if available else "All rows here are trusted already."
     resolved = []
     for name in map(str.lower, names):
         if not re.fullmatch(f"[0-9a-f]{{{LEAST_DIGITS},64}}", name):
             raise ConfigError(
-                f"--trust takes a bundle's name, or its first {LEAST_DIGITS} hex digits or more, got {name!r}. Bundles "
-                f"here: {available}."
+                f"--trust takes a bundle's name, or its first {LEAST_DIGITS} hex digits or more, got {name!r}. "
+                f"{bundles_here}"
             )
         matching = [bundle for bundle in bundles if bundle.startswith(name)]
         if len(matching) != 1:
             count = len(matching)
             why = f"begins the names of {count} bundles: give more digits" if count else "is not a bundle imported here"
-            raise ConfigError(f"--trust {name} {why}. Bundles here: {available}.")
+            raise ConfigError(f"--trust {name} {why}. {bundles_here}")
         resolved += matching
     return tuple(resolved)
 

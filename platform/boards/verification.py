@@ -9,8 +9,8 @@ CHECKED = "schema-checked"
 CLAIMED = "claimed"
 UNTRUSTED = "untrusted"
 RANKING = (
-    "An untrusted row was imported and has no rank until a re-run here falls inside its interval (longwave "
-    "reproduce ROW --keep), or you trust the bundle that it names (--trust BUNDLE)."
+    "An untrusted row was imported and has no rank until you trust the bundle that it names (--trust BUNDLE), or it "
+    "has two re-runs made here, one of them inside its interval (longwave reproduce ROW --keep, twice)."
 )
 MEANING = (
     f"Verified: {HERE} unless a row says otherwise; {CHECKED}: imported, and all checks passed, or shipped with "

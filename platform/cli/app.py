@@ -63,7 +63,12 @@ class CommandGroup(typer.core.TyperGroup):
 
 StoreOption = Annotated[
     str | None,
-    typer.Option("--store", envvar="LONGWAVE_STORE", help="Results store, sqlite:///file.db or postgresql://..."),
+    typer.Option(
+        "--store",
+        envvar="LONGWAVE_STORE",
+        help="Results store, sqlite:///file.db or postgresql://... Default: longwave.db in the data folder, "
+        "which `longwave doctor` names.",
+    ),
 ]
 TrustOption = Annotated[
     list[str] | None,

@@ -15,7 +15,7 @@ from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption
 from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, split_list, task_key
 from longwave.platform.cli.rows import open_store_of
 from longwave.platform.errors import ConfigError, NoStoreError, did_you_mean
-from longwave.platform.names import find_family, list_names
+from longwave.platform.names import find_by_title, find_family, list_names
 from longwave.platform.paths import store_url
 from longwave.platform.plugins.known import plugins_by_name
 from longwave.platform.records.group import EVERYBODY, Pool
@@ -88,8 +88,7 @@ def show_boards(
     only_models = model_keys(models)
     try:
         with Store(store_url(store), create=False) as open_store:
-            check_task_names(open_store, tasks or [])
-            families, tasks = _of_family(open_store, family, tasks or [])
+            families, tasks = _of_family(open_store, family, resolve_tasks(open_store, tasks or []))
             pool = Pool(only_models, min_seeds, families, trust or ())
             only_task = tasks[0] if len(tasks) == 1 else None
             shown = [row for row in read_board(open_store, only_task, pool) if not tasks or row.task in tasks]
@@ -118,6 +117,8 @@ def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
     edition = read_shipped()
     rows = rows_of(edition)
     tasks_with_rows = {row.task for row in rows}
+    titles = {row.task_title: row.task for row in rows}
+    tasks = [task if task in tasks_with_rows else find_by_title(task, titles) for task in tasks]
     if unknown := [task for task in tasks if task not in tasks_with_rows]:
         advice = "They ship with the package; a sweep adds others: longwave sweep run FILE"
         raise ConfigError(did_you_mean("board", unknown[0], tasks_with_rows, advice))
@@ -155,10 +156,10 @@ def compare_models(
     Example: longwave compare lem lstm
     """
     with open_store_of(a, b, store=store) as open_store:
-        check_task_names(open_store, [] if task is None else [task])
+        only = resolve_tasks(open_store, [] if task is None else [task])
         rows = read_board(open_store, None, Pool(trust=trust or ()))
         first, second = (compare.resolve(rows, name) for name in (a, b))
-    print_comparison(compare.compare(rows, first, second, margin, task), format)
+    print_comparison(compare.compare(rows, first, second, margin, *only), format)
 
 
 def show_budget(
@@ -178,8 +179,7 @@ def show_budget(
     """
     only_models = model_keys(models)
     with Store(store_url(store), create=False) as open_store:
-        check_task_names(open_store, tasks or [])
-        families, tasks = _of_family(open_store, family, tasks or [])
+        families, tasks = _of_family(open_store, family, resolve_tasks(open_store, tasks or []))
         rows = read_board(open_store, pool=Pool(only_models, families=families, trust=trust or ()))
         curves = search_curves(open_store, [row for row in rows if not tasks or row.task in tasks])
     print_budgets(curves, format)
@@ -211,12 +211,23 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
     return (), list(tasks) or of_this_family
 
 
-def check_task_names(store: Store, requested: Sequence[str]) -> None:
-    """Raise ConfigError for a task that does not exist or has no retrainings, and for a store without any."""
+def resolve_tasks(store: Store, requested: Sequence[str]) -> list[str]:
+    """Return the keys of tasks with retrainings, each named by its key or by a title in print; see ``find_by_title``.
+
+    Raises:
+        ConfigError: A task does not exist or has no retrainings, or the store has none at all.
+    """
     trained = store.tasks()
     if not requested and not trained:
         raise ConfigError("No retrainings are stored yet. Run a sweep with: longwave sweep run FILE")
-    for name in set(requested) - set(trained):
-        if name not in (names := {*list_names(TASKS), *plugins_by_name("task"), *trained}):
+    if not set(requested) - set(trained):
+        return list(requested)
+    titles = {entry.facts["title"]: entry.name for entry in store.catalogue() if entry.kind == "task"}
+    names = {*list_names(TASKS), *plugins_by_name("task"), *trained}
+    keys = [name if name in names else find_by_title(name, titles) for name in requested]
+    for name in keys:
+        if name not in names:
             raise ConfigError(did_you_mean("task", name, names, "List all with: longwave tasks", trained))
-        raise ConfigError(f"No retrainings of {name} are stored yet. Run a sweep with: longwave sweep run FILE")
+        if name not in trained:
+            raise ConfigError(f"No retrainings of {name} are stored yet. Run a sweep with: longwave sweep run FILE")
+    return keys

@@ -87,9 +87,9 @@ def import_rows(
 
     A bundle that contradicts itself is rejected, with exit status 2. What cannot be checked here is flagged, and its
     rows are marked as claimed. Rows of Longwave's own editions are trusted. All others are untrusted: they have no
-    rank until a re-run here falls inside their interval, by `longwave reproduce ROW --keep`, or you trust the bundle
-    with `longwave board --trust BUNDLE`. Name bundles that depend on each other, such as those of a search and of a
-    second one that continues it, in one command.
+    rank until you trust the bundle with `longwave board --trust BUNDLE`, or train a row twice with `longwave reproduce
+    ROW --keep` and one score falls inside its interval. Name bundles that depend on each other, such as those of a
+    search and of a second one that continues it, in one command.
 
     Example: longwave import lem.json.xz --dry-run
     """
@@ -163,7 +163,8 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
     if new_count and untrusted:
         names = " ".join(f"--trust {file.name[:12]}" for file in untrusted)
         print_unwrapped(
-            f"They are untrusted: ranked after longwave reproduce ROW --keep{store_option(url)}, or with {names}."
+            f"They are untrusted. Rank them with longwave board {names}{store_option(url)}, or one row by running "
+            f"longwave reproduce ROW --keep{store_option(url)} twice."
         )
     return 0
 

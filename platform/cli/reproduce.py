@@ -46,7 +46,7 @@ def reproduce_row(
     keep_weights: Annotated[
         bool,
         typer.Option(
-            "--keep-weights", help="Save its weights; with --seed of a retraining, as those of that retraining."
+            "--keep-weights", help="Save its weights; with --keep, or as those of the retraining with --seed."
         ),
     ] = False,
     patch: Annotated[
@@ -82,6 +82,8 @@ def reproduce_row(
             plan = reproduce.plan_rerun(open_store, row, seed, task)
         if keep:
             reproduce.check_seed_is_new(plan)
+        elif keep_weights:
+            reproduce.check_seed_is_stored(plan)
         if format is ListFormat.table:
             rows.print_expected(plan)
         rerun = _rerun_with_bar(plan, keep_weights)

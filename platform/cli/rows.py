@@ -59,16 +59,15 @@ def show_row(
     Example: longwave show 3f9c12ab
     """
     with open_store_of(name, store=store) as open_store:
-        trials = open_store.trials_named(name)
+        trials, option = open_store.trials_named(name), store_option(open_store.url)
         config = trials[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
             board = read_board(open_store, config.task, Pool(trust=trust or ()))
             [row] = [row for row in board if row.config == config.row]
-            facts = of_row(trials, row, _left_out(open_store, trials, trust))
+            facts = of_row(trials, row, _left_out(open_store, trials, trust), option)
         else:
-            facts = of_trial(
-                trials[0], open_store.sweeps_of_trial(config.id), open_store.attempts([config.id]).get(config.id, ())
-            )
+            attempts = open_store.attempts([config.id]).get(config.id, ())
+            facts = of_trial(trials[0], open_store.sweeps_of_trial(config.id), attempts, option)
     rows.print_detail(trials[0], facts, format)
 
 

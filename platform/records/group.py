@@ -152,11 +152,9 @@ class Pool:
         min_seeds_text = (
             [f"rows with at least {self.min_seeds} retraining{'s' * (self.min_seeds != 1)}"] if self.min_seeds else []
         )
-        ranked_among = (
-            f"Ranked among {' and '.join(filters + min_seeds_text)} alone." if filters or min_seeds_text else ""
-        )
+        only = f"Ranked: only {', in '.join(filters + min_seeds_text)}." if filters or min_seeds_text else ""
         trusted = f"Trusted, as the reader asked: {', '.join(name[:12] for name in self.trust)}." if self.trust else ""
-        return " ".join(filter(None, (ranked_among, trusted)))
+        return " ".join(filter(None, (only, trusted)))
 
     def holds(self, model: str, family: str = "") -> bool:
         """Return whether a model is in the pool; one without a known family matches no family."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from longwave.platform.boards.answer import NO_ROW
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.numbers import column_power, number_text, power_text, score_text
 from longwave.platform.boards.texts import DASH, estimate, listed, metric_words
@@ -27,6 +28,8 @@ def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
             by_board.setdefault((budget.row.task, budget.row.variant), []).append(budget)
     print_tables([_budget_table(board_curves) for board_curves in by_board.values()], format)
     if format is Format.table:
+        if not curves:
+            print_line(NO_ROW)
         if by_board:
             print_line(SEARCHED)
         for why, boards in _without_curve(curves).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from longwave.platform.boards.compare import Comparison, Contest
@@ -10,14 +11,23 @@ from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, counted, estimate, metric_words
 from longwave.platform.render.board import median_cell
 from longwave.platform.render.export import Format
+from longwave.platform.render.fit import lines_beneath
 from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import print_tables
 from longwave.platform.statistics.stats import arrow
 
+FEW = 3
+"""Most lines of differing settings that a terminal shows."""
+
 
 def print_comparison(comparison: Comparison, format: Format) -> None:
     """Print the comparison of two models, or two rows, with the verdict."""
-    print_tables([comparison_table(comparison)], format, comparison.to_dict())
+    table = comparison_table(comparison)
+    if format is Format.table and len(lines_beneath(table)) > FEW:
+        columns, lines = table.columns[:-1], [line[:-1] for line in table.lines]
+        notes = [*table.notes, "Settings that differ on a board: add --task TASK."]
+        table = replace(table, columns=columns, lines=lines, beneath=frozenset(), notes=notes)
+    print_tables([table], format, comparison.to_dict())
 
 
 def comparison_table(comparison: Comparison) -> Table:

@@ -16,7 +16,6 @@ from longwave.platform.registry import all_tasks
 from longwave.platform.render.export import Format
 from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import (
-    WIDER,
     print_line,
     print_table,
     print_tables,
@@ -68,7 +67,7 @@ def print_model(spec: ModelSpec, format: Format, kernel: bool = False, task: Tas
         title="Parameters",
         prose=[5, 6, 7],
         drop=[4, 7, 6],
-        hint=WIDER,
+        complete_format="",
     )
     for name, ranges in spec.ranges.items():
         print_line(f"  on {name}: " + ", ".join(f"{k} in [{a:g}, {b:g}]" for k, (a, b) in ranges.items()))

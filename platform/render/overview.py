@@ -27,7 +27,8 @@ AHEAD = 3
 MATRIX = (
     "Cells: rank of the median; equal medians show the lowest of their ranks. Mean: average rank among the models that "
     f"have one; equal medians share the average of their ranks. Bold: best group; {WORSE}: a trivial predictor is "
-    "better. Numbers: --numbers. Methods: longwave methods."
+    "better. Not worse: ranked rows that are not significantly worse than the best, itself included. A board in full: "
+    'longwave board "TITLE". Numbers: --numbers. Methods: longwave methods.'
 )
 SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "saturated": "no"}
 OVERALL = (
@@ -39,8 +40,8 @@ OVERALL = (
     "and 1 at a perfect score. Mean rank: of the medians, with the range that rank tests of all pairs allow, adjusted "
     "by Holm at 5 %. Models are scored only against models that share boards."
 )
-UNFOLD = "Show them with: longwave board --saturated"
-"""How to show saturated tasks that are only named."""
+UNFOLD = "Add --saturated to show them."
+"""How to show saturated boards that are only named."""
 
 
 def print_overviews(
@@ -86,22 +87,23 @@ def boards_table(rows: Sequence[Row], board_numbers: Mapping[tuple[str, str], in
         tied = f"{1 + leading.not_worse}/{leading.ranked}" if leading.leaders else DASH
         separates = SEPARATES[leading.separation.word]
         lines.append((str(number), board_rows[0].board, leading.first or DASH, tied, separates))
-    head = ("", "board", "best network", "tied", "separates")
+    head = ("", "board", "best network", "not worse", "separates")
     return Table("", head, lines, right=frozenset({0}), prose=frozenset({1, 2}))
 
 
 def matrix_table(overview: Overview, board_numbers: Mapping[tuple[str, str], int], saturated: bool = False) -> Table:
     """Return models by numbered boards, with the rank of each model's median. Saturated boards are left out, unless
-    there are no others or ``saturated`` is true.
+    there are no others or ``saturated`` is true; so are models that have run on none of the others.
     """
     shown = _shown_tasks(overview, saturated)
-    ranks = [_cell_ranks([line.cells[k] for line in overview.lines]) for k in range(shown)]
+    models = [line for line in overview.lines if any(line.cells[:shown])]
+    ranks = [_cell_ranks([line.cells[k] for line in models]) for k in range(shown)]
     lines = [
         (line.title, f"{line.rank.value:.1f}" if line.rank else DASH, *(ranks[k][i] for k in range(shown)))
-        for i, line in enumerate(overview.lines)
+        for i, line in enumerate(models)
     ]
     bold = frozenset(
-        (i, 2 + k) for i, line in enumerate(overview.lines) for k in range(shown) if (c := line.cells[k]) and c.shines
+        (i, 2 + k) for i, line in enumerate(models) for k in range(shown) if (c := line.cells[k]) and c.shines
     )
     head = ("model", "mean", *(str(board_numbers[board]) for board in overview.tasks[:shown]))
     return Table("", head, lines, bold=bold, right=frozenset(range(1, len(head))))

@@ -114,7 +114,7 @@ def print_edges(name: str, at_edges: Sequence[AtEdge], without_winner: Sequence[
         return
     lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in at_edges]
     if lines:
-        terminal.print_table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
+        terminal.print_table(["cell", "parameter", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
     values_lie = "winning value lies" if len(lines) == 1 else "winning values lie"
     terminal.print_line(f"{name}: {len(lines)} {values_lie} at an edge of the search range.")
     if without_winner:

@@ -13,7 +13,6 @@ from longwave.platform.literature.separation import printed_for, separation
 from longwave.platform.render.export import Format
 from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import (
-    WIDER,
     metric_label,
     print_line,
     print_table,
@@ -81,7 +80,7 @@ def print_task(spec: TaskSpec, format: Format) -> None:
         [_predictor_line(name, trivial) for name, trivial in predictors.items()],
         prose=[0, 4],
         drop=[2, 3],
-        hint=WIDER,
+        complete_format="",
     )
     _print_further(spec, predictors)
     for line in spec.lacking().values():

@@ -22,7 +22,15 @@ from rich.text import Text
 from longwave.platform.boards.texts import metric_words
 from longwave.platform.redaction import redacted
 from longwave.platform.render import export
-from longwave.platform.render.fit import column_widths, fitting_columns, is_empty, lines_beneath, total_width, wrap_text
+from longwave.platform.render.fit import (
+    column_widths,
+    fitting_columns,
+    is_empty,
+    lines_beneath,
+    total_width,
+    width_needed,
+    wrap_text,
+)
 from longwave.platform.render.harmless import escape_invisible
 from longwave.platform.render.table import Table
 from longwave.platform.statistics.stats import arrow
@@ -44,9 +52,6 @@ class Terminal(Console):
 
 LEGIBLE = 80
 """Width of pages of text, in columns."""
-WIDER = "Show them with: COLUMNS=200"
-JSON_HINT = "Show them with: COLUMNS=200 or --format json"
-ANY_HINT = "Show them with: COLUMNS=200 or --format csv"
 PIPED = 200
 """Width of prose in a pipe, in columns; lines of tables are not wrapped there."""
 BESIDE = 3
@@ -146,19 +151,19 @@ def print_table(
     right: Collection[int] = (),
     prose: Collection[int] = (),
     drop: Sequence[int] = (),
-    hint: str = JSON_HINT,
+    complete_format: str = "json",
 ) -> None:
     """Print a table whose cells may be Rich texts. See ``Table`` for the other arguments.
 
     Args:
-        hint: How to show columns that do not fit.
+        complete_format: Format of the command's output that has all columns, named if some do not fit; empty if none.
     """
     texts = [[cell.plain if isinstance(cell, Text) else str(cell) for cell in line] for line in lines]
     styles = {
         (i, k): cell.style for i, line in enumerate(lines) for k, cell in enumerate(line) if isinstance(cell, Text)
     }
     table = Table(title, columns, texts, right=frozenset(right), prose=frozenset(prose), drop=drop)
-    _print_fitted(table, hint, styles)
+    _print_fitted(table, complete_format, styles)
 
 
 def print_tables(tables: Sequence[Table], format: export.Format, content: object = None) -> None:
@@ -169,7 +174,7 @@ def print_tables(tables: Sequence[Table], format: export.Format, content: object
     for shown_table in tables:
         if shown_table.answer:
             print_line(f"{shown_table.answer}\n")
-        _print_fitted(shown_table, ANY_HINT)
+        _print_fitted(shown_table, "csv")
         if shown_table.caption:
             print_line(f"  {shown_table.caption}\n")
 
@@ -195,8 +200,10 @@ def print_beside(left: Table, right: Sequence[Table]) -> None:
         print_line("")
 
 
-def _print_fitted(table: Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
-    """Print the columns of a table that fit, its notes, and the names of columns left out."""
+def _print_fitted(
+    table: Table, complete_format: str, styles: Mapping[tuple[int, int], str | Style] | None = None
+) -> None:
+    """Print the columns of a table that fit, its notes, and the names of columns left out, with what shows them."""
     shown = fitting_columns(table, table_width())
     if table.title:
         print_line(table.title)
@@ -205,7 +212,9 @@ def _print_fitted(table: Table, hint: str, styles: Mapping[tuple[int, int], str 
     for note in (*lines_beneath(table), *table.notes):
         print_line(f"  {note}")
     if left_out := [table.columns[k] for k in table.drop if k not in shown and not is_empty(table, k)]:
-        print_line(f"  Not shown: {', '.join(reversed(left_out))}. {hint}")
+        needed = total_width([width_needed(table, k) for k in fitting_columns(table, None)])
+        or_format = f" or --format {complete_format}" if complete_format else ""
+        print_line(f"  Not shown: {', '.join(reversed(left_out))}. Show them with: COLUMNS={needed}{or_format}")
     print_line("")
 
 

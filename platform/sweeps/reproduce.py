@@ -258,3 +258,12 @@ def check_seed_is_new(plan: RerunPlan) -> None:
     """Raise ConfigError if the row has a retraining with the plan's seed: a re-run with it cannot be kept."""
     if plan.config.seed in plan.used_seeds:
         raise ConfigError(f"Seed {plan.config.seed} is already in the row and cannot be added again. Leave --seed out.")
+
+
+def check_seed_is_stored(plan: RerunPlan) -> None:
+    """Raise ConfigError if the row has no retraining with the plan's seed: no command would find saved weights."""
+    if plan.config.seed not in plan.used_seeds:
+        raise ConfigError(
+            f"The row has no retraining with seed {plan.config.seed}, so its weights would belong to none. Add --keep, "
+            "or name the --seed of a retraining."
+        )

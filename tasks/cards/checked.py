@@ -58,6 +58,8 @@ def check_card(content: Mapping[str, Any], origin: str) -> Card:
         return Card.model_validate(content)
     except ValidationError as error:
         errors = error.errors()
+    if "models" in content:
+        raise CardError([f"{origin} is a sweep file, not a data card. Run it with: longwave sweep run {origin}"])
     wrong = {str(each["loc"][0]) for each in errors if each["loc"]}
     first = {_name_key(each): each for each in reversed(errors)}  # for a key of two possible types pydantic reports two
     lines = [line for each in reversed(first.values()) for line in _describe_error(each)]

@@ -87,7 +87,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
         board_rows = read_board(store, "fitzhugh_nagumo")
     table = export_menu.board_as_table(board_table.view_board(rows[::-1]), board_rows, Pool(min_seeds=1))
     assert table.answer == answer(board_rows).sentence != answer(rows[::-1]).sentence
-    assert table.caption == "Ranked among rows with at least 1 retraining alone."
+    assert table.caption == "Ranked: only rows with at least 1 retraining."
     assert export_menu.row_as_table(rows[0]).answer == ""
     assert [line[0] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
     assert [record["model"] for record in table.records] == ["cornn", "lstm", "lem"]

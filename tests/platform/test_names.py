@@ -12,9 +12,10 @@ from boards import keep, retrained
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longwave.platform.about import write_catalogue
 from longwave.platform.cli.main import app, main
 from longwave.platform.errors import did_you_mean
-from longwave.platform.names import edit_distance, find_spelling, list_names, nearest_names
+from longwave.platform.names import edit_distance, find_by_title, find_spelling, list_names, nearest_names
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.reading import check_sweep
@@ -38,6 +39,15 @@ def test_a_model_is_found_under_any_spelling(given: str, meant: str) -> None:
 @pytest.mark.parametrize(("given", "meant"), [("psMNIST", "psmnist"), ("Lorenz-96", "lorenz96"), ("ENSO", "enso")])
 def test_a_task_is_found_under_any_spelling(given: str, meant: str) -> None:
     assert find_spelling(given, list_names("longwave.tasks")) == meant == get_task(given).name
+
+
+def test_a_task_is_found_under_its_title_and_under_the_names_of_its_boards() -> None:
+    titles = {"Noise": "n", "Noise, free run": "n_free", "Digits": "digits"}
+    for name, key in {
+        "Noise": "n", "noise, h=25": "n", "Noise, free run": "n_free", "NOISE, free run, test set 2": "n_free",
+        "Noises": "Noises", "Nois": "Nois", "digits, x": "digits",
+    }.items():  # fmt: skip
+        assert find_by_title(name, titles) == key
 
 
 def test_a_name_that_two_have_or_nobody_has_stays_as_it_is() -> None:
@@ -79,6 +89,9 @@ def test_short_edits_of_what_has_results_come_first() -> None:
         "No task 'pmnist'. Did you mean smnist or"
     )
     assert did_you_mean("task", "q", []) == "No task 'q'. Known: none."
+    long = ["a" * 140, "b" * 140, "c" * 140]
+    assert did_you_mean("task", "q", long) == f"No task 'q'. Known: {long[0]}, {long[1]} and 1 more."
+    assert did_you_mean("task", "q", ["a" * 999, "b"]) == f"No task 'q'. Known: {'a' * 999} and 1 more."
 
 
 @pytest.fixture
@@ -94,6 +107,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
             *(retrained(m, [0.1, 0.2], **about, model_version=get_model(m).version) for m in ("lem", "gru")),
             sweep="nightly",
         )
+        write_catalogue(known)
     return url
 
 
@@ -101,6 +115,9 @@ def test_commands_take_names_in_any_case(store: str, capsys: pytest.CaptureFixtu
     for line in ("board ADDING", "board adding --models Lem,GRU", "compare LEM Gru --task Adding"):
         assert main([*line.split(), "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out), line
+    for line in (["board", "Adding problem, N=20"], ["compare", "lem", "gru", "--task", "adding PROBLEM"]):
+        assert main([*line, "--format", "json"]) == 0
+        assert '"adding"' in capsys.readouterr().out, line
     assert main(["board", "addin"]) == 2
     assert "No task 'addin'. Did you mean adding?" in capsys.readouterr().err
 

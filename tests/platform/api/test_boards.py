@@ -115,7 +115,7 @@ def test_a_notebook_shows_a_board_row_by_row(swept: tuple[Any, str]) -> None:
     shown = Cells(board._repr_html_())
     assert len(shown.rows) == 1 + len(board.rows)
     of_two = lw.board("adding", models=["lem", "gru"], store=swept[1])._repr_html_()
-    assert "Ranked among models lem, gru alone." in of_two and "†: a trivial predictor is better" in of_two
+    assert "Ranked: only models lem, gru." in of_two and "†: a trivial predictor is better" in of_two
     assert {"LEM", "GRU"} <= {cell for row in shown.rows for cell in row}
     assert shown.elements <= {"div", "p", "b", "table", "tr", "th", "td", "details", "summary", "small"}
 

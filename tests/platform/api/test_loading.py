@@ -214,7 +214,7 @@ def test_weights_are_kept_in_no_other_sweep_and_change_no_trial(url: str, row: A
     assert [(t.config.id, t.run and t.run.test) for t in trials] == [(t.config.id, t.run.test) for t in row]
     assert not (tmp_path / "kept/weights").exists()
     name, best = trials[0].config.row[:12], min(row, key=lambda t: t.run.valid).config.seed
-    again = f"Train it again with: longwave reproduce {name} --seed {best} --keep-weights"
+    again = f"Train it again with: longwave reproduce {name} --seed {best} --keep-weights --store {plain}"
     with pytest.raises(ConfigError, match=rf"No saved weights of row {name} were found; .*\. {again}$"):
         lw.load(name, store=plain)
 

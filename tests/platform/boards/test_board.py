@@ -195,7 +195,7 @@ def test_ranks_are_those_of_the_pool() -> None:
     assert spans == [("b", 1, 2, "a"), ("c", 1, 2, "a")]
     assert [r.model for r in rows(groups, [], Pool(min_seeds=5))] == ["a", "b"]
     assert len(rows(groups, [], Pool(min_seeds=4))) == 3, "diverged seeds were asked for and ended"
-    assert str(Pool(("b", "c"), 3)) == "Ranked among models b, c and rows with at least 3 retrainings alone."
+    assert str(Pool(("b", "c"), 3)) == "Ranked: only models b, c, in rows with at least 3 retrainings."
     assert str(EVERYBODY) == ""
 
 
@@ -282,7 +282,7 @@ def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: p
     assert lines[-1].startswith(
         "T: test MSE ↓, median with its 95 % interval, mean ± standard deviation, and the range"
     )
-    assert lines[-1].endswith("†: a trivial predictor is better. Ranked among models lem, gru alone.")
+    assert lines[-1].endswith("†: a trivial predictor is better. Ranked: only models lem, gru.")
 
 
 def test_the_columns_that_are_asked_for_stand_in_their_order_and_others_are_refused(
@@ -392,9 +392,9 @@ def test_a_pool_of_families_ranks_their_models_alone() -> None:
         ("b", "published", "gated", None),
     ]
     assert [row.model for row in rows(groups, [], Pool(("b", "c"), families=("gated",)))] == ["b"]
-    assert str(Pool(families=("gated", "flow"))) == "Ranked among models of family gated or flow alone."
+    assert str(Pool(families=("gated", "flow"))) == "Ranked: only models of family gated or flow."
     both = str(Pool(("b",), 3, ("gated",)))
-    assert both == "Ranked among models b of family gated and rows with at least 3 retrainings alone."
+    assert both == "Ranked: only models b of family gated, in rows with at least 3 retrainings."
 
 
 def test_a_pool_of_what_has_no_results_is_refused() -> None:

@@ -57,6 +57,21 @@ def test_sides_of_one_name_are_told_apart_by_their_rows_and_only_models_are_repr
     assert (of_rows.a, of_rows.b) == (best.label, "LEM") and of_rows.how.startswith("Median over all seeds")
 
 
+def test_a_terminal_shows_the_settings_of_a_few_boards_only(capsys: pytest.CaptureFixture[str]) -> None:
+    made = [row for row in seven_tasks() if row.kind == "retrained"]
+    differing = [
+        replace(row, settings={**row.settings, "params": {"lr": 0.001 * k}}) if row.model == "lem" else row
+        for k, row in enumerate(made, 1)
+    ]
+    print_comparison(compare(made, "lem", "cornn"), Format.table)
+    assert "settings that differ: none" in capsys.readouterr().out
+    print_comparison(compare(differing, "lem", "cornn"), Format.table)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "lr 0.00" not in printed and "Settings that differ on a board: add --task TASK." in printed
+    print_comparison(compare(differing, "lem", "cornn"), Format.csv)
+    assert "lr" in capsys.readouterr().out, "other formats have all"
+
+
 def test_a_model_without_a_row_on_a_task_is_said_to_have_run_elsewhere() -> None:
     with pytest.raises(ConfigError, match="^lem and gru cannot be compared on u: lem ran on t, u, .*; gru on q\\.$"):
         compare(seven_tasks(), "lem", "gru", task="u")
@@ -201,7 +216,7 @@ def test_the_command_compares_models_and_rows(stored: str, capsys: pytest.Captur
     assert [task["decision"] for task in content["tasks"]] == ["better"]
     assert "| LEM | 1.00" not in printed("board", "--format", "markdown"), "no trivial predictor, no score"
     alone = printed("board", "fitzhugh_nagumo", "--models", "lstm", "--format", "markdown")
-    assert "Ranked among models lstm alone." in alone and "| LEM |" not in alone
+    assert "Ranked: only models lstm." in alone and "| LEM |" not in alone
 
 
 @pytest.mark.parametrize(

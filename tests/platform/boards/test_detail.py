@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from boards import retrained, trials
+from boards import printed, retrained, trials
 
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.detail import of_row, of_trial
+from longwave.platform.boards.printed import quote_number, write_verdict
 from longwave.platform.render.rows import cell_text
 
 
@@ -22,6 +23,22 @@ def test_each_seed_is_its_score_or_why_it_has_none_and_what_it_took() -> None:
     assert output["seed 0"] == f"1.25, {best}, {took}, trial {retrainings[0].config.id}"
     assert output["seed 1"].startswith("diverged: it did, ")
     assert output["seed 2"] == f"planned, trial {retrainings[2].config.id}"
+
+
+def test_commands_of_a_row_and_of_a_trial_name_its_store() -> None:
+    group = retrained("lem", [1.25, 1.5])
+    [row], retrainings, option = rows([group], []), trials(group), " --store sqlite:////tmp/a.db"
+    for facts in of_row(retrainings, row, (), option), of_trial(retrainings[0], ["s"], ["ok"], option):
+        commands = [fact.value for fact in facts if fact.section == "commands"]
+        assert len(commands) > 1 and all(command.endswith(option) for command in commands)
+
+
+def test_a_row_says_what_was_printed_and_the_verdict() -> None:
+    group = retrained("lem", [1.25, 1.5, 1.3, 1.4, 1.35])
+    row = next(row for row in rows([group], [printed("lem", 1.3)]) if row.kind == "retrained")
+    [fact] = [fact for fact in of_row(trials(group), row) if fact.section == "published"]
+    [number] = row.published
+    assert fact.what == "number 1" and fact.value == f"{quote_number(number)}: {write_verdict(number)}"
 
 
 def test_a_trial_of_successive_halving_has_its_settings_one_by_one() -> None:

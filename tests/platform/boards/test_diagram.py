@@ -246,7 +246,7 @@ def test_the_command_writes_the_figure_of_the_overview(
     assert "2 of 2 boards separate networks" in shown.out and shown.err == f"Figure: {file}\n"
     drawn = texts(file.read_text(encoding="utf-8"))
     assert {"lem </script> 1.00", "gru </script> 2.00", "3.00 lstm </script>"} < set(drawn)
-    assert " ".join(drawn).endswith("with at least 5 retrainings alone.")
+    assert " ".join(drawn).endswith("with at least 5 retrainings.")
     assert main(["board", "adding", "--figure", str(file), "--store", url]) == 2
     assert "here are 1 and 3." in capsys.readouterr().err
 

@@ -211,7 +211,7 @@ def test_an_overview_and_a_board_without_a_retrained_row_say_so_and_what_was_fil
     why = "No retrained row is shown here."
     for numbers in (False, True):
         print_overviews(left, pool, Format.table, numbers=numbers)
-        expected = f"{why} Ranked among rows with at least 99 retrainings alone.\n"
+        expected = f"{why} Ranked: only rows with at least 99 retrainings.\n"
         assert capsys.readouterr().out == expected
     assert answer(left).sentence == why
     few = answer(rows([on("u", "lem", [2.0])], [])).sentence
@@ -226,7 +226,7 @@ def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]
     print_overviews([], EVERYBODY, Format.table)
     assert capsys.readouterr().out == "No retrained row is shown here.\n"
     print_overviews([], Pool(("lem", "gru", "lem")), Format.table)
-    assert capsys.readouterr().out == "No retrained row is shown here. Ranked among models lem, gru alone.\n"
+    assert capsys.readouterr().out == "No retrained row is shown here. Ranked: only models lem, gru.\n"
 
 
 def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
@@ -239,7 +239,7 @@ def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     assert lem[0] == "LEM" and lem[3].startswith("9.10 [8.90, 9.30]")
     assert "8.20 [diverged, 8.60]" in (*lem, *gru)
     assert [*lstm[:4]] == ["LSTM", "— (1 of 2 separating boards)", "—", "not run"] and (2, 4) in table.bold
-    assert table.notes[-1] == "Ranked among rows with at least 2 retrainings alone."
+    assert table.notes[-1] == "Ranked: only rows with at least 2 retrainings."
     print_overviews(two_tasks, EVERYBODY, Format.markdown)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| model | mean rank | u | v |" and "| 9.10 |" in lines[2] and "[" not in lines[2][30:]
@@ -276,7 +276,7 @@ def test_saturated_boards_are_named_in_a_sentence_and_shown_on_request(
         out = " ".join(capsys.readouterr().out.split())
         assert out.startswith("1 of 2 boards separates networks") and f" {heading} model" in out
         assert ("v (saturated)" in out, "0.700† [0.500, 0.900]" in out) == (saturated, saturated)
-        assert ("on 1 board: v. Show them with: longwave board --saturated" in out) == (not saturated)
+        assert ("on 1 board: v. Add --saturated to show them." in out) == (not saturated)
     print_overviews(rows([on("v", "lem", worse)], []), EVERYBODY, Format.table, numbers=True)
     assert "T (saturated)" in capsys.readouterr().out, "there is nothing else to show"
     assert [record["v separation"] for record in overview(both).to_dict()] == ["saturated"] * 2
@@ -302,6 +302,15 @@ def test_the_overview_has_a_line_a_board_and_a_rank_a_model_on_each(
     assert lines == {name: [ranks[task] for task, _ in order] for name, ranks in wanted.items()}
     print_overviews(made, EVERYBODY, Format.table)
     assert "†" not in "".join(line for line in capsys.readouterr().out.splitlines() if line.startswith(("LEM", "GRU")))
+
+
+def test_a_model_that_ran_on_saturated_boards_only_has_no_line_of_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    worse = [0.5, 0.6, 0.7, 0.8, 0.9]
+    made = rows([on("u", "lem", LEM), on("v", "lem", worse), on("v", "gru", worse)], [])
+    for saturated in (False, True):
+        print_overviews(made, EVERYBODY, Format.table, saturated)
+        models = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith(("LEM", "GRU"))]
+        assert models == ["LEM", "GRU"][: 1 + saturated]
 
 
 def test_a_line_counts_the_tasks_with_a_result() -> None:
@@ -342,7 +351,7 @@ def test_boards_without_a_model_in_common_have_tables_of_their_own_beside_each_o
         lines = [
             re.findall("board|model", line)
             for line in capsys.readouterr().out.splitlines()
-            if " mean" in line or "tied" in line
+            if " mean" in line or "separates" in line
         ]
         assert [" ".join(words) for words in lines] == heads
     print_overviews(made, EVERYBODY, Format.table, numbers=True)

@@ -45,6 +45,10 @@ CARDS: dict[str, tuple[str, str]] = {
     "binary": ("\x00\x01", "toy.toml is not TOML: "),
     "a list for a table": (HEAD + "task = 'regression'\nsplit = ['seed']", "toy.toml: split: must be "),
     "a key twice": (HEAD + "task = 'regression'\ntask = 'regression'", "toy.toml is not TOML: "),
+    "a sweep file": (
+        "name = 'toy'\ntask = 'adding'\nmodels = ['lem']\ntrials = 2",
+        "toy.toml is a sweep file, not a data card. Run it with: longwave sweep run ",
+    ),
     "a date for a word": (HEAD + "task = 2024-01-01", "toy.toml: task: must be 'classification', "),
 }
 """Whole cards, and the message."""

@@ -89,11 +89,12 @@ def test_the_command_says_how_an_untrusted_row_is_ranked(
     genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(genuine, tmp_path / "honest")
+    trusted = genuine.name[:12]
     assert main(["import", str(tmp_path / "honest"), "--store", store.url]) == 0
     first, second = re.sub(r"\s+", " ", capsys.readouterr().out).split(" They ")
     assert first.endswith("16 trials imported, 0 already known: schema-checked.")
-    command = f"longwave reproduce ROW --keep --store {store.url}"
-    assert second.startswith(f"are untrusted: ranked after {command}, or with --trust {genuine.name[:12]}")
+    commands = [f"longwave {line} --store {store.url}" for line in (f"board --trust {trusted}", "reproduce ROW --keep")]
+    assert second == f"are untrusted. Rank them with {commands[0]}, or one row by running {commands[1]} twice. "
     assert main(["board", "adding", "--store", store.url]) == 0
     assert "untrusted" in capsys.readouterr().out
     assert main(["board", "adding", "--trust", "00000000", "--store", store.url]) == 2
@@ -119,6 +120,7 @@ def test_an_untrusted_row_is_compared_with_its_claim_and_ranked_by_re_runs_here(
         reproduce.store_rerun(store, done)
         [row] = [r for r in read_board(store, "adding") if r.model == "gru" and r.kind == "retrained"]
         assert done.outcome == "inside" and (row.n, row.untrusted, len(row.untrusted_runs)) == (n, False, 5)
+        assert (row.rank_low is not None) == (n == 2), "a rank takes two seeds"
 
 
 def test_replayed_trials_are_those_of_an_honest_bundle(genuine: File) -> None:

@@ -113,10 +113,14 @@ def test_a_column_of_dashes_goes_unsaid_and_what_is_left_out_is_named(
         "  protocol: x",
         "  A note.",
         "  Not shown: mean. Show",
-        "  them with: COLUMNS=200",
+        "  them with: COLUMNS=36",
         "  or --format csv",
         "",
     ]
+    for width, left_out in (("35", True), ("36", False)):
+        monkeypatch.setenv("COLUMNS", width)
+        terminal.print_tables([made], Format.table)
+        assert ("Not shown" in capsys.readouterr().out) == left_out
 
 
 def test_a_table_that_cannot_be_narrower_goes_over_the_edge_whole(

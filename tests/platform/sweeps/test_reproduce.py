@@ -158,6 +158,8 @@ def test_a_kept_re_run_is_one_more_retraining_that_no_sweep_asked_for_and_the_ne
         assert trial.run.environment["threads"] == "1", "as in a sweep"
         assert [p.epoch for p in known.curves([trial.config.id])] == [1, 2, 3, 4]
     assert {t.config.id for t in known.trials("tiny")}.isdisjoint({t.config.id for t in fresh})
+    line = output(2, "reproduce", row, "--keep-weights")
+    assert "so its weights would belong to none. Add --keep, or name the --seed of a retraining." in line
     line = output(2, "reproduce", row, "--keep", "--seed", first["seed"])
     assert f"Seed {first['seed']} is already in the row" in line
 

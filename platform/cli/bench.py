@@ -90,7 +90,7 @@ def measure_kernels(
 
 
 def measure_data(
-    tasks: Annotated[list[str] | None, typer.Argument(help="Tasks. Default: psmnist and ncifar.")] = None,
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="TASK", help="Default: psmnist and ncifar.")] = None,
     format: ListFormatOption = ListFormat.table,
 ) -> None:
     """Measure the memory that loading and feeding a task takes. Missing MNIST or CIFAR-10 images are made up.

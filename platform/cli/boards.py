@@ -37,7 +37,10 @@ PoolFamilyOption = Annotated[
 BoardsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        help="One task: its board. Several, or none for all: an overview.", callback=task_key, autocompletion=a_task
+        metavar="TASK",
+        help="One task: its board. Several, or none for all: an overview.",
+        callback=task_key,
+        autocompletion=a_task,
     ),
 ]
 
@@ -165,7 +168,7 @@ def compare_models(
 def show_budget(
     tasks: Annotated[
         list[str] | None,
-        typer.Argument(help="Tasks. Default: all with results.", callback=task_key, autocompletion=a_task),
+        typer.Argument(metavar="TASK", help="Default: all with results.", callback=task_key, autocompletion=a_task),
     ] = None,
     models: Annotated[str | None, typer.Option(help="Only these models: lem,lstm.")] = None,
     family: PoolFamilyOption = None,

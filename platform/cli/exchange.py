@@ -42,7 +42,9 @@ def submit_rows(
     task: Annotated[
         str | None, typer.Option(help="Only rows of this task.", callback=task_key, autocompletion=a_task)
     ] = None,
-    row: Annotated[list[str] | None, typer.Option(help="A row's name or first digits; may be repeated.")] = None,
+    row: Annotated[
+        list[str] | None, typer.Option(metavar="ROW", help="A row's name or first digits; may be repeated.")
+    ] = None,
     over: Annotated[bool, typer.Option("--over", help="Leave out searches and rows that have not finished.")] = False,
     store: StoreOption = None,
 ) -> int:

@@ -376,6 +376,23 @@ def test_labels_spread_as_the_formula_says() -> None:
     np.testing.assert_allclose(fitted.outputs(data.test)[0].numpy(), spread[0.9], atol=1e-12)
 
 
+def test_a_ridge_on_two_hops_reads_the_means_over_incoming_edges_and_those_of_their_means() -> None:
+    random = np.random.default_rng(38)
+    edges, part, x = random.integers(0, 30, (2, 70)), torch.arange(30), random.normal(size=(30, 2))
+    mean = np.zeros((30, 30))
+    for begin, end in edges.T:
+        mean[end, begin] += 1
+    mean /= np.maximum(mean.sum(1, keepdims=True), 1)
+    features = np.hstack([x, mean @ x, mean @ mean @ x, np.ones((30, 1))])
+    side = torch.from_numpy((features[:, 4] > features[:, 4].mean()).astype(np.int64))
+    train, valid = part < 14, (part >= 14) & (part < 22)
+    data = one_graph(torch.from_numpy(x), torch.from_numpy(edges), side, train, valid, part >= 22)
+    fitted = NodeRidge(2, 2).fit(data)
+    penalty, read = float(fitted.chosen.removeprefix("ridge ")), features[train.numpy()]
+    weights = np.linalg.solve(read.T @ read + penalty * np.eye(7), read.T @ np.eye(2)[side[train].numpy()])
+    np.testing.assert_allclose(fitted.outputs(data.test)[0].numpy(), features @ weights, atol=1e-10)
+
+
 def test_of_penalties_with_equally_many_hits_the_largest_is_taken() -> None:
     part, side = torch.arange(30), torch.arange(30) % 2
     edges = torch.zeros(2, 0, dtype=torch.int64)

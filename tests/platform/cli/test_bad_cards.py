@@ -221,6 +221,11 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
         "It has id;t;x;y;who;label. If another sign separates its columns, set delimiter in the card.",
     ),
     "wide columns by no name": (GOOD, {**WIDE, "channels": ["q*"]}, "data.csv: no column matches 'q*'."),
+    "an example that is shorter than the forecast": (
+        GOOD + b"s99,0,1,2,a,a\ns99,1,1,2,a,a\n",
+        {"task": "forecasting", "target": None, "classes": None, "horizon": 2},
+        f"data.csv: row {len(ROWS)}, column x: an example needs 3 or more steps with values, got 2.",
+    ),
     "a series too short": (
         csv(ROWS[:9]),
         {**SERIES, "time": None, "horizon": 9, "window": 9},
@@ -240,6 +245,11 @@ FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
         "x: it must be (examples, steps, 2): one feature a channel",
     ),
     "an answer too few": (npz(x=X, y=CLASS[1:]), NPZ, "y: it must have one entry an example, (24,), got (23,)."),
+    "a missing target of an array": (
+        npz(x=X, y=np.where(np.arange(24) == 3, np.nan, CLASS)),
+        {**NPZ, "task": "regression", "classes": None},
+        "data.npz: y, example 4: the target is missing.",
+    ),
     "a length too long": (npz(x=X, y=CLASS, n=CLASS + 5), {**NPZ, "lengths": "n"}, "n: lengths must be whole numbers"),
 }
 """Files, changes of the card, and the message."""

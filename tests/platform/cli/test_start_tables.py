@@ -101,6 +101,13 @@ def test_no_window_lies_across_a_gap(how: str, tmp_path: Path) -> None:
     check_same_up_to_scale(fed_examples("my-toy"), [row[:12, None] for row in wanted])
 
 
+def test_breaks_are_gaps_unless_they_would_cut_most_windows(tmp_path: Path) -> None:
+    for rows, gap in ((90, 5400), (89, None)):
+        hours(rows + 8).drop(index=[*range(1, 17, 2)]).to_csv(tmp_path / f"toy{rows}.csv", index=False)
+        card = start(tmp_path / f"toy{rows}.csv", "--window", "9", "--horizon", "1", "--stride", "1")
+        assert card.get("gap") == gap, "nine stretches, and windows of ten rows"
+
+
 def test_a_gap_that_the_card_allows_is_filled_and_a_longer_one_is_not(tmp_path: Path) -> None:
     frame = hours(400)
     frame.loc[[50, 51, 200, 201, 202], "load"] = np.nan

@@ -12,7 +12,7 @@ from card_files import LONG, csv, long_table, written
 
 from longwave.platform.contracts.check import check_file
 from longwave.tasks.base.data import Data
-from longwave.tasks.cards.task import card_task
+from longwave.tasks.cards.task import UNIT, card_task
 
 SPARSE = long_table(30, 12)
 for _k, _row in enumerate(SPARSE[1:]):
@@ -68,6 +68,13 @@ def test_trivial_predictors_of_every_kind_have_a_score(
     assert again.version == data.version
     if kind == "one long series":
         assert scores["AR(8)"] < scores["persistence"] / 3
+
+
+def test_an_error_is_in_standard_deviations_only_if_targets_are_standardised(tmp_path: Path) -> None:
+    for normalise, said in (("standard", True), ("none", False)):
+        task = card_task(written(tmp_path, csv(long_table()), LONG, **AHEAD, normalise=normalise))
+        assert task.metric.definition.endswith(UNIT) == said
+    assert not card_task(written(tmp_path, csv(long_table()), LONG)).metric.definition.endswith(UNIT)
 
 
 def test_a_guess_by_frequencies_costs_what_it_does_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.columns import LARGEST, MISSING, read_columns
+from longwave.tasks.cards.columns import LARGEST, MISSING, has_decimal_comma, read_columns
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=12)
@@ -152,3 +152,8 @@ def test_a_damaged_gz_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(content)
     with pytest.raises(DataError, match=r"a\.csv\.gz: it is not a CSV file: [^\n]+$"):
         read_columns(tmp_path / "a.csv.gz", "csv")
+
+
+def test_a_number_with_a_decimal_comma_is_neither_a_word_nor_a_list() -> None:
+    words = ("0,5", "-1,5e3", "a,b", "1,234,5", "5", "0.5", ",")
+    assert [has_decimal_comma(word) for word in words] == [True, True, False, False, False, False, False]

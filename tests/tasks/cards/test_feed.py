@@ -14,6 +14,7 @@ from card_files import LONG, csv, long_table, written
 from longwave.tasks.base.batch import NO_TARGET
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.checked import read_card
+from longwave.tasks.cards.examples import count_steps
 from longwave.tasks.cards.reading import read_examples
 from longwave.tasks.cards.split import split_examples
 from longwave.tasks.cards.task import card_task, load_with_remarks
@@ -116,18 +117,26 @@ def test_a_wide_table_feeds_what_a_long_one_feeds(tmp_path: Path) -> None:
     assert one.version == other.version
 
 
-def test_steps_are_in_the_order_of_their_numbers_but_for_lags(tmp_path: Path) -> None:
+def test_steps_are_in_the_order_of_their_numbers_but_for_lags_and_decimals(tmp_path: Path) -> None:
     values = np.random.default_rng(2).normal(size=(24, 12))
     card = {**LONG, "layout": "wide", "series": None, "time": None, "channels": ["t*"]}
 
-    def fed(order: list[int]) -> torch.Tensor:
+    def fed(order: list[int], prefix: str = "t") -> torch.Tensor:
         rows = [[repr(v) for v in row] + ["ab"[k % 2]] for k, row in enumerate(values[:, order].tolist())]
-        path = written(tmp_path, csv([[*(f"t{k}" for k in order), "label"], *rows]), card)
+        path = written(tmp_path, csv([[*(f"{prefix}{k}" for k in order), "label"], *rows]), card)
         return load_with_remarks(path)[0].test.inputs
 
     steps = [*range(12)]
-    assert torch.equal(fed(sorted(steps, key=str)), fed(steps))
+    by_letters = sorted(steps, key=str)
+    assert torch.equal(fed(by_letters), fed(steps))
+    assert torch.equal(fed(by_letters, "t0."), fed(steps)[:, by_letters]), "0.10 is less than 0.2"
     assert torch.equal(fed(steps[::-1]), fed(steps).flip(1))
+
+
+def test_steps_are_counted_up_to_the_last_with_a_value() -> None:
+    gone = np.nan
+    for values, count in (([[gone, gone]] * 3, 0), ([[1.0, gone], [gone, gone]], 1), ([[gone, gone], [gone, 2.0]], 2)):
+        assert count_steps(np.array(values)) == count
 
 
 def test_a_tsv_needs_no_delimiter(tmp_path: Path) -> None:

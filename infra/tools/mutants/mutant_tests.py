@@ -12,6 +12,8 @@ FOUND_BY_NAME = ("models", "tasks")
 """Folders whose modules the registry finds by name: their tests contain the name and import nothing."""
 TESTED_TOGETHER = {"models/kernels/compiler": "models/kernels"}
 """Folders whose tests are those of a parent folder: generated code is tested where it runs."""
+TESTED_ELSEWHERE = {"tasks/cards": ("platform/cli/test_bad_cards.py", "platform/cli/test_start_*.py")}
+"""Further tests of a folder: data cards are also tested by the commands that read and write them."""
 
 
 class OwnTests:
@@ -22,6 +24,8 @@ class OwnTests:
         self.mirror = ROOT / "tests" / TESTED_TOGETHER.get(folder, folder)
         while not any(self.mirror.rglob("test_*.py")):
             self.mirror = self.mirror.parent
+        patterns = TESTED_ELSEWHERE.get(folder, ())
+        self.elsewhere = [path for pattern in patterns for path in sorted((ROOT / "tests").glob(pattern))]
 
     def nearest(self, file: str, first: str = "") -> list[str]:
         """Return the pytest arguments for a file's own tests.
@@ -39,13 +43,19 @@ class OwnTests:
         )
 
     def others(self, file: str) -> list[str]:
-        """Return other tests that import the file, and those of that folder that are one import further away."""
+        """Return other tests that import the file, those of that folder that are one import further away, and those of
+        ``TESTED_ELSEWHERE``.
+        """
         near = self._away(file, self.mirror)
         least = min(near.values(), default=0) if not _is_found_by_name(file) else 0
         further = [path for path, steps in near.items() if steps == least + 1]
         importing = [path for path, steps in self._away(file, ROOT / "tests").items() if steps == 1]
         nearest = [] if _is_found_by_name(file) else self.nearest(file)
-        return [name for name in dict.fromkeys(_names([*sorted(further), *sorted(importing)])) if name not in nearest]
+        return [
+            name
+            for name in dict.fromkeys(_names([*sorted(further), *sorted(importing), *self.elsewhere]))
+            if name not in nearest
+        ]
 
     def _away(self, file: str, folder: Path) -> dict[Path, int]:
         """Return the number of imports between each test file of a folder and a file."""

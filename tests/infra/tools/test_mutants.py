@@ -26,6 +26,7 @@ TREE = {
     "tests/tasks/base/test_cache.py": "",
     "tests/tasks/base/test_used.py": "import longwave.tasks.base.used",
     "tests/platform/test_far.py": "import longwave.tasks.base.used",
+    "tests/platform/cli/test_bad_cards.py": "",
 }
 
 
@@ -89,6 +90,8 @@ def test_a_files_own_tests_are_the_nearest_in_the_folder_that_mirrors_its_own(ro
     assert tests.nearest("tasks/base/used.py") == ["tests/tasks/base/test_used.py"]
     assert tests.others("tasks/base/used.py") == ["tests/platform/test_far.py"]
     assert tests.nearest("tasks/adding.py") == ["tests/tasks/test_adding.py", "-k", "adding"]
+    cards = OwnTests("tasks/cards", ["tasks/cards/card.py"])
+    assert cards.others("tasks/cards/card.py") == ["tests/platform/cli/test_bad_cards.py"]
 
 
 @pytest.fixture

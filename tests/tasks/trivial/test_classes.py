@@ -16,6 +16,7 @@ from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.trivial.kernel import PENALTIES, WIDTHS, KernelRidge
 from longwave.tasks.trivial.neighbours import Nearest
 from longwave.tasks.trivial.rocket import MiniRocket
+from longwave.tasks.trivial.whole import logits
 
 
 def split(n: int, seed: int, classes: int = 3, length: int = 12) -> Sequences:
@@ -25,6 +26,12 @@ def split(n: int, seed: int, classes: int = 3, length: int = 12) -> Sequences:
     curves = np.sin(np.outer(1 + np.arange(classes), np.linspace(0, 3, length)))
     x = curves[labels] + 0.7 * draws.standard_normal((n, length))
     return Sequences(torch.from_numpy(x).float().unsqueeze(-1), torch.from_numpy(labels))
+
+
+def test_the_logits_of_classes_are_indicators_or_for_two_of_them_a_sign() -> None:
+    classes = torch.tensor([0, 1, 1])
+    assert logits(classes, 1).tolist() == [[-1.0], [1.0], [1.0]]
+    assert logits(classes, 3).tolist() == np.eye(3)[[0, 1, 1]].tolist()
 
 
 def data_of(classes: int = 3, length: int = 12) -> Data[Sequences]:

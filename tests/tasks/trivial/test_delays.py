@@ -129,6 +129,13 @@ def test_a_cubic_recursion_of_two_values_is_found_with_its_spacing_and_the_linea
     assert error < 1e-6 < (Polynomial(degree=2)(data)[:, 8:] - data.test.targets[:, 8:]).abs().max()
 
 
+def test_values_up_to_three_times_sixteen_steps_ago_are_tried() -> None:
+    x = torch.randn(8, 260, 1, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    split = Sequences(x, x.roll(48, 1) + x.roll(32, 1) ** 2)
+    fitted = Polynomial(degree=2).fit(Data(train=split, valid=split, test=split))
+    assert fitted.chosen.startswith(f"{Delays(4, 16)}")
+
+
 def test_lags_spacing_and_the_rest_are_those_of_least_error_on_validation_and_the_test_split_is_not_looked_at() -> None:
     data = data_of()
     by = NearestAlone(lags=(1, 2, 4), spacings=(1, 2), k=1)

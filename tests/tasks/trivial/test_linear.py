@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from longwave.tasks.base.spec import TaskSpec
 from longwave.tasks.trivial.constant import Majority, Mean, Persistence
 from longwave.tasks.trivial.forecasts import FORECASTS
 from longwave.tasks.trivial.linear import Iterated, Linear
+from longwave.tasks.trivial.polynomial import Polynomial
 
 
 def data_of(train: Sequences, test: Sequences | None = None) -> Data:
@@ -199,6 +201,14 @@ def test_fitzhugh_nagumo_scores_trivial_predictors_as_known(name: str, published
     data = task.load("")
     score = task.metric.score(FORECASTS[name](data).unsqueeze(0), data.test.targets).item()
     assert score == pytest.approx(published, rel=0.01)
+
+
+def test_predictors_have_as_many_values_and_the_degree_that_their_names_say() -> None:
+    named = {name: re.search(r"\((\d+)\)", name) for name in FORECASTS}
+    read = {name: predictor.lags for name, predictor in FORECASTS.items() if isinstance(predictor, Linear)}
+    assert read == {name: int(number[1]) for name, number in named.items() if number} and len(read) == 2
+    degrees = {name: predictor.degree for name, predictor in FORECASTS.items() if isinstance(predictor, Polynomial)}
+    assert degrees == {"quadratic AR": 2, "cubic AR": 3}
 
 
 @pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())

@@ -66,8 +66,7 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         envvar="LONGWAVE_STORE",
-        help="Results store, sqlite:///file.db or postgresql://... Default: longwave.db in the data folder, "
-        "which `longwave doctor` names.",
+        help="Results store, sqlite:///file.db or postgresql://... Default: the file that `longwave doctor` names.",
     ),
 ]
 TrustOption = Annotated[

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ray import tune
-from ray.exceptions import RayActorError, RayTaskError
+from ray.air.execution._internal import RayActorManager
+from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
 from longwave.platform.processes import WriteEvent
@@ -19,6 +20,11 @@ from longwave.platform.sweeps.place.devices import DevicePool, Slot
 
 NODE_DIED = "its node has died"
 """Ray's message about an actor that was lost with its node, and only then."""
+
+LOW_MEMORY = "The memory of its machine was nearly full, so Ray ended it. Train fewer packs at once, with --workers"
+"""Why a worker was ended, and what to do."""
+_handle_failure = RayActorManager._actor_task_failed
+"""Ray's own handling of a failed call of a worker."""
 
 LOOK_SECONDS = 10.0
 """Interval of the check for packs that wait for devices which no longer exist."""
@@ -213,3 +219,13 @@ def reason_of_death(error: Exception | None) -> str:
 def ignore_lost_nodes() -> None:
     """Make Tune not count the loss of a node as a failure of the trial: it checks ``preempted`` for that."""
     setattr(RayActorError, "preempted", property(lambda error: error._preempted or NODE_DIED in str(error)))  # noqa: B010
+
+
+def restart_workers_killed_for_memory() -> None:
+    """Make Tune restart a worker that Ray killed because memory was low, as any that died; it would end the run."""
+
+    def handle(manager: RayActorManager, task: Any, exception: Exception) -> None:
+        error = RayActorError(error_msg=LOW_MEMORY) if isinstance(exception, OutOfMemoryError) else exception
+        _handle_failure(manager, task, error)
+
+    setattr(RayActorManager, "_actor_task_failed", handle)  # noqa: B010

@@ -108,11 +108,18 @@ def _run_packs(work: dict[str, Any], folder: str, refusals: dict[str, str], send
     from ray import tune
     from ray.tune.execution import class_cache
 
-    from longwave.platform.sweeps.on_ray.listener import DrainStopper, EventCallback, PackSearcher, ignore_lost_nodes
+    from longwave.platform.sweeps.on_ray.listener import (
+        DrainStopper,
+        EventCallback,
+        PackSearcher,
+        ignore_lost_nodes,
+        restart_workers_killed_for_memory,
+    )
     from longwave.platform.sweeps.on_ray.nodes import NodeChecks, placement_of_pack, unfit_nodes, usable_nodes_of
     from longwave.platform.sweeps.on_ray.worker import train_pack
 
     ignore_lost_nodes()
+    restart_workers_killed_for_memory()
     logging.getLogger("ray.tune").setLevel(logging.ERROR)
     class_cache.DEFAULT_ENV_VARS.clear()  # with its own environment variables each worker would be started twice
     class_cache.ENV_VARS_TO_PROPAGATE.clear()

@@ -12,7 +12,8 @@ from card_files import LONG, csv, long_table, written
 
 from longwave.platform.contracts.check import check_file
 from longwave.tasks.base.data import Data
-from longwave.tasks.cards.task import UNIT, card_task
+from longwave.tasks.cards.checked import read_card
+from longwave.tasks.cards.task import UNIT, card_files, card_task
 
 SPARSE = long_table(30, 12)
 for _k, _row in enumerate(SPARSE[1:]):
@@ -68,6 +69,18 @@ def test_trivial_predictors_of_every_kind_have_a_score(
     assert again.version == data.version
     if kind == "one long series":
         assert scores["AR(8)"] < scores["persistence"] / 3
+
+
+def test_files_are_read_where_the_card_says_and_elsewhere_only_if_they_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGWAVE_DATA", str(tmp_path / "data"))
+    files = card_files(read_card(card := written(tmp_path, csv(long_table()), LONG)), card)
+    [own] = files.locations
+    files.folder.mkdir(parents=True)
+    assert own == tmp_path / "data.csv" and files.locations == [own]
+    own.unlink()
+    assert files.locations == [files.folder / "data.csv"]
 
 
 def test_an_error_is_in_standard_deviations_only_if_targets_are_standardised(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 from longwave.tasks.trivial.constant import Majority, Mean, Persistence
 from longwave.tasks.trivial.forecasts import FORECASTS
+from longwave.tasks.trivial.free import FREE, FreePolynomial
 from longwave.tasks.trivial.linear import Iterated, Linear
 from longwave.tasks.trivial.polynomial import Polynomial
 
@@ -207,8 +208,9 @@ def test_predictors_have_as_many_values_and_the_degree_that_their_names_say() ->
     named = {name: re.search(r"\((\d+)\)", name) for name in FORECASTS}
     read = {name: predictor.lags for name, predictor in FORECASTS.items() if isinstance(predictor, Linear)}
     assert read == {name: int(number[1]) for name, number in named.items() if number} and len(read) == 2
-    degrees = {name: predictor.degree for name, predictor in FORECASTS.items() if isinstance(predictor, Polynomial)}
-    assert degrees == {"quadratic AR": 2, "cubic AR": 3}
+    for predictors, kind in ((FORECASTS, Polynomial), (FREE, FreePolynomial)):
+        degrees = {name: predictor.degree for name, predictor in predictors.items() if isinstance(predictor, kind)}
+        assert degrees.pop("linear AR", 1) == 1 and degrees == {"quadratic AR": 2, "cubic AR": 3}
 
 
 @pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())

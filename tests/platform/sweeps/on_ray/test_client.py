@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from ray.air.execution._internal import RayActorManager
+from ray.exceptions import OutOfMemoryError, RayActorError
 from ray_nodes import LOOPBACK, Nodes
 from rich.console import Console
 
@@ -24,7 +26,7 @@ from longwave.platform.processes import birth_times
 from longwave.platform.records.report import Cohort, Ending, Report, Rung
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.on_ray import supervisor
+from longwave.platform.sweeps.on_ray import listener, supervisor
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.resolve import resolve
@@ -184,6 +186,22 @@ def test_a_pack_whose_worker_dies_three_times_without_a_new_epoch_has_died_and_t
         ear.why.startswith("its worker died 3 times without finishing another epoch, last with: ")
         and "\n" not in ear.why
     )
+
+
+def test_a_worker_that_ray_killed_because_memory_was_low_counts_as_one_that_died(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Memory is filled by hand only: what else runs on a machine decides when Ray's monitor acts."""
+    errors: list[Exception] = []
+    monkeypatch.setattr(
+        RayActorManager, "_actor_task_failed", RayActorManager._actor_task_failed
+    )  # restored at the end
+    monkeypatch.setattr(listener, "_handle_failure", lambda manager, task, error: errors.append(error))
+    listener.restart_workers_killed_for_memory()
+    for error in (OutOfMemoryError("low"), other := RayActorError()):
+        RayActorManager._actor_task_failed(None, None, error)  # type: ignore[arg-type]
+    assert isinstance(errors[0], RayActorError) and errors[1] is other
+    assert listener.reason_of_death(errors[0]) == listener.LOW_MEMORY
 
 
 @pytest.mark.usefixtures("ray_on_two_cores")

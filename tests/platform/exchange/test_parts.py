@@ -87,7 +87,8 @@ def test_trust_is_asked_for_bundles_with_retrainings_alone(
     for name, file in (("a", searches), ("b", rows)):
         write(file, tmp_path / name)
     assert main(["import", str(tmp_path / "a"), str(tmp_path / "b"), "--store", store.url]) == 0
-    assert re.sub(r"\s+", " ", capsys.readouterr().out).endswith(f"or with --trust {rows.name[:12]}. ")
+    printed = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert printed.count("--trust") == 1 and f"longwave board --trust {rows.name[:12]} --store" in printed
     assert main(["board", "adding", "--trust", rows.name[:12], "--store", store.url]) == 0
 
 

@@ -74,7 +74,7 @@ def test_trivial_predictors_of_every_kind_have_a_score(
 def test_files_are_read_where_the_card_says_and_elsewhere_only_if_they_are_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LONGWAVE_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     files = card_files(read_card(card := written(tmp_path, csv(long_table()), LONG)), card)
     [own] = files.locations
     files.folder.mkdir(parents=True)

@@ -199,7 +199,7 @@ def test_a_worker_that_ray_killed_because_memory_was_low_counts_as_one_that_died
     monkeypatch.setattr(listener, "_handle_failure", lambda manager, task, error: errors.append(error))
     listener.restart_workers_killed_for_memory()
     for error in (OutOfMemoryError("low"), other := RayActorError()):
-        RayActorManager._actor_task_failed(None, None, error)  # type: ignore[arg-type]
+        RayActorManager._actor_task_failed(None, tracked_actor_task=None, exception=error)  # type: ignore[arg-type]
     assert isinstance(errors[0], RayActorError) and errors[1] is other
     assert listener.reason_of_death(errors[0]) == listener.LOW_MEMORY
 

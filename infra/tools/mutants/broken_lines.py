@@ -18,9 +18,8 @@ from cosmic_ray.plugins import get_operator, operator_names
 from tree import ROOT
 
 FOLDERS = (
-    "platform/training", "platform/search", "platform/sweeps", "platform/exchange", "platform/storage",
-    "platform/records", "platform/statistics", "platform/boards", "platform/literature", "models/kernels/compiler",
-    "tasks", "tasks/cards", "tasks/trivial",
+    "platform/training", "platform/sweeps", "platform/exchange", "platform/storage", "platform/statistics",
+    "platform/boards", "platform/literature", "models/kernels/compiler", "tasks", "tasks/cards", "tasks/trivial",
 )  # fmt: skip
 """Folders that are drawn from; a file in several of them belongs to the deepest."""
 SEED, A_FOLDER = 36, 43

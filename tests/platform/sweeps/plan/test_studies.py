@@ -227,6 +227,19 @@ def test_a_study_that_is_not_there_is_one_line(study: dict[str, Any], message: s
     assert "\n" not in str(caught.value) and "secret" not in str(caught.value)
 
 
+def test_two_completed_trials_are_enough_to_rate_parameters_and_one_is_not() -> None:
+    space = (Dimension("lr", low=1e-3, high=1e-2),)
+    trials = [StudyTrial(str(k), {"lr": 0.002 + 0.001 * k}, "ok", 0.1 * k, (), None, None, {}) for k in range(2)]
+    assert rate_parameters(CellSearch("tiny: lem", "min", "mse", space, {}, trials), "fanova") == {"lr": 1.0}
+    with pytest.raises(ConfigError, match="importance takes two completed trials, and there are 1"):
+        rate_parameters(CellSearch("tiny: lem", "min", "mse", space, {}, trials[:1]), "fanova")
+
+
+def test_a_range_of_numbers_holds_neither_nothing_nor_a_word() -> None:
+    range_of_lr = Dimension("lr", low=1e-3, high=1e-2)
+    assert [range_of_lr.holds(value) for value in (None, "cosine", 0.002, 0.02)] == [False, False, True, False]
+
+
 @pytest.mark.parametrize("score", [0.1, 99.9, 100.0])
 def test_where_all_trials_have_one_score_no_parameter_is_important_and_the_command_says_so(score: float) -> None:
     space = (Dimension("lr", low=1e-3, high=1e-2),)

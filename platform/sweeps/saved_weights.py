@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from longwave.platform.boards.row import SHORT
+from longwave.platform.boards.row import SHORT, command
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home, store_option, sweep_storage, to_path, weights_file
 from longwave.platform.records.run import Run
@@ -49,7 +49,7 @@ def find_weights(
                 _check(weights, trial, run)
                 return trial, weights
     best = ended[0][0].config.seed
-    again = f"longwave reproduce {row[:SHORT]} --seed {best} --keep-weights{store_option(store.url)}"
+    again = f"{command(row)} --seed {best} --keep-weights{store_option(store.url)}"
     where = "" if storage else "; if its sweep had a --storage, name that"
     raise ConfigError(f"No saved weights of row {row[:SHORT]} were found{where}. Train it again with: {again}")
 

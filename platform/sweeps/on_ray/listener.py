@@ -224,8 +224,8 @@ def ignore_lost_nodes() -> None:
 def restart_workers_killed_for_memory() -> None:
     """Make Tune restart a worker that Ray killed because memory was low, as any that died; it would end the run."""
 
-    def handle(manager: RayActorManager, tracked_actor_task: Any, exception: Exception) -> None:
+    def handle_failed_call(manager: RayActorManager, tracked_actor_task: Any, exception: Exception) -> None:
         error = RayActorError(error_msg=LOW_MEMORY) if isinstance(exception, OutOfMemoryError) else exception
         _handle_failure(manager, tracked_actor_task, error)
 
-    setattr(RayActorManager, "_actor_task_failed", handle)  # noqa: B010
+    setattr(RayActorManager, "_actor_task_failed", handle_failed_call)  # noqa: B010

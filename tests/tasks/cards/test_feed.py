@@ -121,16 +121,16 @@ def test_steps_are_in_the_order_of_their_numbers_but_for_lags_and_decimals(tmp_p
     values = np.random.default_rng(2).normal(size=(24, 12))
     card = {**LONG, "layout": "wide", "series": None, "time": None, "channels": ["t*"]}
 
-    def fed(order: list[int], prefix: str = "t") -> torch.Tensor:
+    def feed_columns(order: list[int], prefix: str = "t") -> torch.Tensor:
         rows = [[repr(v) for v in row] + ["ab"[k % 2]] for k, row in enumerate(values[:, order].tolist())]
         path = written(tmp_path, csv([[*(f"{prefix}{k}" for k in order), "label"], *rows]), card)
         return load_with_remarks(path)[0].test.inputs
 
     steps = [*range(12)]
     by_letters = sorted(steps, key=str)
-    assert torch.equal(fed(by_letters), fed(steps))
-    assert torch.equal(fed(by_letters, "t0."), fed(steps)[:, by_letters]), "0.10 is less than 0.2"
-    assert torch.equal(fed(steps[::-1]), fed(steps).flip(1))
+    assert torch.equal(feed_columns(by_letters), feed_columns(steps))
+    assert torch.equal(feed_columns(by_letters, "t0."), feed_columns(steps)[:, by_letters]), "0.10 is less than 0.2"
+    assert torch.equal(feed_columns(steps[::-1]), feed_columns(steps).flip(1))
 
 
 def test_steps_are_counted_up_to_the_last_with_a_value() -> None:

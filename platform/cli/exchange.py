@@ -51,7 +51,7 @@ def submit_rows(
     """Write rows as a bundle for another machine. There, `longwave import` reads it.
 
     The bundle contains configurations, curves, outcomes, environments and uncommitted changes. No bundle is written
-    that `import` would reject.
+    that `import` would reject. An older bundle is replaced only if the new one contains all its trials.
 
     Example: longwave submit lem.json.xz --task fitzhugh_nagumo
     """
@@ -63,6 +63,7 @@ def submit_rows(
         sealed = bundle.seal(collect(open_store, task, row or (), over))
     if not sealed.content.trials:
         raise ConfigError("None of these trials has ended. Finish a sweep with: longwave sweep resume NAME")
+    bundle.check_replaces(sealed, file)
     with show_stages() as report:
         findings = audit(sealed, report=report)
     if _print_findings(findings):

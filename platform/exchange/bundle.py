@@ -171,8 +171,21 @@ def check_target(path: Path) -> None:
         raise ConfigError(f"A bundle is a file NAME{ENDING}: {path} {problem}.")
 
 
+def check_replaces(file: File, path: Path) -> None:
+    """Raise ConfigError if ``path`` exists, unless it is a bundle of whose trials ``file`` contains every one."""
+    if not path.exists():
+        return
+    step = "Write the new bundle to another file, or delete this one."
+    try:
+        old = read(path).hashes
+    except ConfigError as error:
+        raise ConfigError(f"{path} exists already: {error} {step}") from None
+    if lost := [key for key in old.keys() - file.hashes.keys() if key.startswith("trial ")]:
+        raise ConfigError(f"{path} exists already, with {len(lost)} trials that the new bundle would not have. {step}")
+
+
 def write(file: File, path: Path) -> None:
-    """Write a bundle atomically.
+    """Write a bundle atomically; an older file at ``path`` is replaced, see ``check_replaces``.
 
     Raises:
         ConfigError: The file cannot be written, or would be larger than ``limits.BYTES``.

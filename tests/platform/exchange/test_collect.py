@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -103,6 +104,27 @@ def test_what_is_over_is_submitted_where_the_rest_would_be_refused(
     assert main([*submit, "--over"]) == 0
     sent = read(tmp_path / "out.json.xz").content.trials
     assert {e.config.id for e in sent} == {e.config.id for e in genuine.content.trials} - {e.config.id for e in cell}
+
+
+def test_an_older_file_is_replaced_only_by_a_bundle_with_all_its_trials(
+    genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    intake.import_bundle(store, genuine, [])
+    path, submit = tmp_path / "out.json.xz", ["submit", str(tmp_path / "out.json.xz"), "--store", store.url]
+    row = min(e.config.row for e in genuine.content.trials if e.config.phase == "retrain")
+    assert main([*submit, "--row", row]) == 0
+    assert main(submit) == 0, "the row's trials are part of all trials"
+    written = path.read_bytes()
+    assert main(submit) == 0
+    assert path.read_bytes() == written
+    capsys.readouterr()
+    assert main([*submit, "--row", row]) == 2
+    assert re.search(r"exists already, with \d+ trials that the new bundle would not have", capsys.readouterr().err)
+    assert path.read_bytes() == written
+    path.write_text("notes")
+    assert main(submit) == 2
+    assert "exists already" in (error := capsys.readouterr().err) and "to another file, or delete" in error
+    assert path.read_text() == "notes"
 
 
 def test_a_re_run_is_told_with_its_row_and_not_without(genuine: File) -> None:

@@ -52,8 +52,9 @@ def describe_ends(scores: Sequence[LagScore]) -> str:
         last = here[:BEST][-1].median
         named = [score for k, score in enumerate(here) if k < BEST or score.median == last]
         best = ", ".join(f"{score.name} {_median_text(score)}" for score in named)
-        ends.append(f"{scores[0].axis} = {x:g}: {best}")
-    return f"best medians at {'; at '.join(ends)}."
+        place = f"at length {x:g}" if scores[0].axis == "length" else f"{x:g} step{'s' * (x != 1)} ahead"
+        ends.append(f"{place}: {best}")
+    return f"best medians {'; '.join(ends)}."
 
 
 def _median_text(score: LagScore) -> str:

@@ -14,5 +14,5 @@ def test_the_three_best_are_named_at_each_end_and_those_with_the_same_median_as_
     at = {4.0: [("a", 1.0), ("b", 3.0), ("c", 2.0), ("d", 3.0), ("e", 4.0)], 9.0: [("a", 0.5), ("b", 0.25)]}
     scores = [LagScore(row, name, "length", x, median, 5) for x, line in at.items() for name, median in line]
     assert describe_ends(scores) == (
-        "best medians at length = 4: a 1.00, c 2.00, b 3.00, d 3.00; at length = 9: b 0.250, a 0.500."
+        "best medians at length 4: a 1.00, c 2.00, b 3.00, d 3.00; at length 9: b 0.250, a 0.500."
     )

@@ -144,7 +144,7 @@ def test_a_report_opens_with_a_figure_of_each_board_that_measures_by_lag(tmp_pat
     old = folders.lag_figure("gone")
     old.write_text("<svg/>")
     lags = draw_lags(board, ran, folders)
-    assert lags[0] == "**T**: best medians at steps ahead = 1: A 0.0100; at steps ahead = 50: A 0.500."
+    assert lags[0] == "**T**: best medians 1 step ahead: A 0.0100; 50 steps ahead: A 0.500."
     drawn = folders.lag_figure("t")
     assert f"](../{drawn.name})" in lags[2] and "<svg" in drawn.read_text("utf-8") and not old.exists()
     assert lines("Which model remembers how long", format_report(board, Findings(lags=lags), "T", "0"))[0] == lags[0]

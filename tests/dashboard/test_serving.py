@@ -24,6 +24,7 @@ from streamlit import config
 from streamlit.runtime.secrets import Secrets
 from streamlit.testing.v1 import AppTest
 from tree import ROOT
+from waiting import free_port
 
 from longwave.dashboard import table_frames
 from longwave.dashboard.index_page import index_html
@@ -36,13 +37,6 @@ from longwave.platform.cli.main import main
 )
 """The secrets in the page on the login."""
 INDEX = Path(st.__file__).parent / "static/index.html"
-
-
-def free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        port: int = server.getsockname()[1]
-        return port
 
 
 @pytest.mark.integration

@@ -8,8 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -46,26 +45,11 @@ def blocks(text: str) -> dict[str, str]:
     return {re.split(r"[,.:]", above)[0]: commands for above, commands in BLOCK.findall(text)}
 
 
-def free_port() -> int:
-    """Return an unused port."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def own_environment(**more: str) -> dict[str, str]:
     """Return an environment for separate processes, with this Python's commands and without settings of Ray."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "TUNE_", "LONGWAVE_", "MLFLOW_", "PG"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {**env, "PATH": path, "OMP_NUM_THREADS": "1", **more}
-
-
-def until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
-    """Wait until a condition holds; fail after some seconds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the condition did not become true in time"
-        time.sleep(0.2)
 
 
 def listens(address: str, port: int) -> bool:

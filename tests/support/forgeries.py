@@ -288,6 +288,7 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (a_measure_twice, "reject", r"scores: trial \w+ has a measure twice"),
     (an_epoch_of_the_far_future, "reject", r"sizes: trial \w+ has an epoch with an impossible time"),
     (change_run(seconds=1.7e308), "reject", r"sizes: trial \w+ took 1.7e\+308 s, more than a thousand years"),
+    (change_run(test=1.7e308), "reject", r"scores: trial \w+ has a metric outside \[0, 1e\+150\]"),
     (change_run(joules=1.7e308), "reject", r"sizes: trial \w+ took 1.7e\+308 J, more than any training"),
     (no_commit, "flag", r"provenance: trial \w+ does not say its commit"),
     (no_kernel, "flag", r"provenance: trial \w+ does not say its kernel"),
@@ -303,7 +304,7 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (
         an_absent_trial,
         "reject",
-        "identity: sweep tiny planned 1 trials that are missing, as 0{16}. If other",
+        "identity: sweep tiny planned 1 trial that is missing, as 0{16}. If other",
     ),
     (a_bad_seed_that_was_stopped, "reject", r"scores: trial \w+ was stopped by successive halving"),
     (sweeps_twice, "reject", "identity: a sweep is there twice"),
@@ -313,7 +314,7 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (change_run(parameters=10**30), "reject", rf"sizes: trial \w+ has {10**30} parameters"),
     (change_run(parameters=10), "reject", r"sizes: trial \w+ has a network of \d+ parameters, got 10"),
     (change_run(epochs=-1), "reject", r"sizes: trial \w+ has -1 epochs"),
-    (ended_late, "reject", r"sizes: trial \w+ has an impossible end time: 9999-12-31"),
+    (ended_late, "reject", r"sizes: trial \w+ has an impossible end time, 9999-12-31"),
     (
         change_config(model="<b>gru</b>"),
         "reject",

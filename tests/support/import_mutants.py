@@ -1,4 +1,5 @@
-"""Import damaged and forged copies of a bundle, one after another, each in a separate process as users do.
+"""Import damaged and forged copies of a bundle, one after another, each in a separate process as users do, and show the
+board of each that is accepted.
 
 Usage: import_mutants.py BUNDLE FOLDER FIRST COUNT. Prints, as JSON, the number of each exit status, the longest time of
 one in CPU seconds, and the peak memory in MiB. A process that takes longer than ``SECONDS`` is ended.
@@ -89,16 +90,18 @@ WAYS: list[Callable[[bytes, random.Random], bytes]] = [
 
 
 def import_mutant(original: bytes, number: int, folder: Path) -> int:
-    """Import the copy of that number, and return the command's exit status."""
-    draw = random.Random(number)
+    """Import the copy of that number, and return the command's exit status. One that is accepted can be shown."""
+    draw, store = random.Random(number), ["--store", f"sqlite:///{folder}/{number}.db"]
     packed = lzma.compress(WAYS[number % len(WAYS)](original, draw), preset=0)
     if number % 20 == 0:
         packed = flip_bytes(packed, draw)
     (folder / "mutant.json.xz").write_bytes(packed)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)  # CPU time, independent of the machine's load
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
-        status = main(["import", str(folder / "mutant.json.xz"), "--store", f"sqlite:///{folder}/{number}.db"])
-    signal.setitimer(signal.ITIMER_PROF, 0)
+        status = main(["import", str(folder / "mutant.json.xz"), *store])
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        if status == 0 and main(["board", "adding", "--format", "json", *store]):
+            raise AssertionError(f"copy {number} was accepted and cannot be shown: {errors.getvalue()[:500]}")
     refusals = [line for line in errors.getvalue().splitlines() if line.startswith("longwave: ")]
     if (status == 2) != bool(refusals):  # on a busy machine there are lines of progress too
         raise AssertionError(f"copy {number} ended with {status}: {errors.getvalue()[:500]}")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -21,6 +22,18 @@ from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.packing import pack_key
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
+
+SLOW = (
+    'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 1\nretrain = 1\nhidden = 8\n'
+    "batch = 10\nsteps = 20\nepochs = 40\npack = 1\n"
+)
+"""A sweep file of two trials, in two packs, that take long enough to be interrupted."""
+
+
+def read_results(store: Store, sweep: str = "tiny") -> dict[str, Any]:
+    """Return how each trial of a sweep ended and its whole curve."""
+    ends = {t.config.id: (t.status, t.run and (t.run.valid, t.run.test, t.run.epochs)) for t in store.trials(sweep)}
+    return {**ends, "points": [(p.trial, p.epoch, p.loss, p.valid) for p in store.curves(sorted(ends))]}
 
 
 def run(file: SweepFile, store: Store, folder: Path, count: int = 1, here: bool = True) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import sqlalchemy as sa
+from waiting import free_port
 
 from longwave.platform.records.about import About
 from longwave.platform.records.run import Point, Run, Status
@@ -85,13 +85,6 @@ def record_failure(store: Store, config: TrialConfig, reason: str, status: Statu
         values = rows.ended_trials([failed])[0]
         connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
         write_checksums(connection, [config.id])
-
-
-def free_port() -> int:
-    """Return an unused port."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 @contextmanager

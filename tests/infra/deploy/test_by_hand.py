@@ -13,8 +13,9 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
-from deployed import DEPLOY, TINY, blocks, free_port, listens, own_environment, started, until
+from deployed import DEPLOY, TINY, blocks, listens, own_environment, started
 from prometheus_client.parser import text_string_to_metric_families
+from waiting import free_port, until
 
 SERVICES = {"MLflow": ("127.0.0.1", "5000"), "The Lab": ("127.0.0.1", "8501"), "The head": ("127.0.0.2", "6379")}
 

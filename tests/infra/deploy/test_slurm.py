@@ -11,7 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from deployed import DEPLOY, TINY, own_environment, until
+from deployed import DEPLOY, TINY, own_environment
+from waiting import until
 
 from longwave.platform.storage.store import Store
 

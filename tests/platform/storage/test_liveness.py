@@ -91,9 +91,7 @@ def test_machines_with_one_host_name_and_one_number_of_their_namespaces_bury_no_
             assert [(d.alive, d.gone) for d in read_drivers(store)][0] == (True, False)
 
 
-def test_a_driver_that_died_here_loses_its_leases_once_it_has_missed_two_beats(
-    filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_that_died_here_loses_its_leases_once_it_has_missed_two_beats(filled: Filled) -> None:
     store, trials = filled
     Leases(store, "tiny").__enter__().take(trials)
     with store.transaction() as connection:  # whatever has its number now was started at another moment

@@ -197,7 +197,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.integration
-def test_a_full_disk_is_waited_for_and_nothing_is_bricked(small_disk: Path) -> None:
+def test_a_full_disk_is_waited_for_and_the_store_stays_usable(small_disk: Path) -> None:
     with Store(f"sqlite:///{small_disk}/store.db") as store:
         trials, messages = recorded_store(store, 4), collect_messages(store)
         (small_disk / "other").write_bytes(bytes(shutil.disk_usage(small_disk).free))

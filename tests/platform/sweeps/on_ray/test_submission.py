@@ -13,7 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from deployed import TINY, free_port, listens, own_environment, started, until
+from deployed import TINY, listens, own_environment, started
+from waiting import free_port, until
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
@@ -181,7 +182,7 @@ def test_a_sweep_is_sent_once_runs_with_what_was_shipped_and_its_end_comes_back(
     assert unknown.returncode == 2 and "Jobs there: longwave-tiny, longwave-tiny-2." in unknown.stderr
 
 
-def test_jobs_come_oldest_first_and_one_that_has_not_begun_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_come_oldest_first_and_one_that_has_not_begun_before_them() -> None:
     jobs = [
         SimpleNamespace(submission_id=f"j{k}", start_time=start, metadata={}) for k, start in enumerate((30, None, 10))
     ]

@@ -64,7 +64,7 @@ def test_what_a_callback_raises_ends_the_sweep_which_then_goes_on_and_is_as_if_n
 
 
 @pytest.mark.integration
-def test_a_sweep_in_python_calls_what_it_is_given(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_in_python_calls_what_it_is_given(store: Store) -> None:
     epochs, ends = list[tuple[str, int]](), list[tuple[str, str]]()
     lw.sweep(
         SETTINGS, here=True, store=store.url, mlflow="off",

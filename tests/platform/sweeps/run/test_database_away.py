@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import io
 import threading
-import time
 import tomllib
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,8 +14,10 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from interrupted_drivers import SLOW, read_results
 from rich.console import Console
 from stoppable_postgres import stoppable_postgres
+from waiting import until
 
 from longwave.platform.errors import StoreUnavailable
 from longwave.platform.storage.database import Database
@@ -31,25 +32,10 @@ from longwave.platform.sweeps.run import driver, heartbeat
 
 AWAY = 4.0
 """Seconds for which the server is stopped."""
-SWEEP = (
-    'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 1\nretrain = 1\nhidden = 8\n'
-    "batch = 10\nsteps = 20\nepochs = 40\npack = 1\n"
-)
-
-
-def results(store: Store) -> dict[str, Any]:
-    return {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials("tiny")}
 
 
 def sweep() -> SweepFile:
-    return check_sweep(tomllib.loads(SWEEP), "tiny.toml")
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.02)
+    return check_sweep(tomllib.loads(SLOW), "tiny.toml")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +44,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("undisturbed")
     with Store(f"sqlite:///{folder}/s.db") as store:
         driver.start_sweep(sweep(), store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
-        return results(store)
+        return read_results(store)
 
 
 class Server:
@@ -143,7 +129,7 @@ def test_a_driver_whose_database_is_away_for_seconds_goes_on(
         thread.join(120)
         assert not thread.is_alive() and not failed, failed
         assert ("its server does not answer" in view.getvalue()) is (state != "paused"), "a pause reads nothing"
-        assert results(store) == undisturbed and store.count()["epochs"] == 80
+        assert read_results(store) == undisturbed and store.count()["epochs"] == 80
         with store.reading() as connection:
             assert connection.scalar(sa.select(sa.func.count()).select_from(ArchiveRow)) == 0
             attempts = connection.scalar(sa.select(sa.func.count()).select_from(AttemptRow))

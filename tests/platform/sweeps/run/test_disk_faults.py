@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interrupted_drivers import read_results
 from rich.console import Console
 from tracked import fill, points
 
@@ -39,19 +40,13 @@ SWEEP = (
 slow = pytest.mark.slow
 
 
-def results(store: Store) -> dict[str, Any]:
-    """Return how each trial ended and its whole curve."""
-    ends = {t.config.id: (t.status, t.run and (t.run.valid, t.run.test, t.run.epochs)) for t in store.trials("tiny")}
-    return {**ends, "points": [(p.trial, p.epoch, p.loss, p.valid) for p in store.curves(sorted(ends))]}
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("undisturbed")
     with Store(f"sqlite:///{folder}/s.db") as store:
         file = check_sweep(tomllib.loads(SWEEP), "tiny.toml")
         driver.start_sweep(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
-        return results(store)
+        return read_results(store)
 
 
 def refused(folder: Path, *requested: str, faults: Sequence[str], paths: Sequence[Path] = ()) -> tuple[int, str, str]:
@@ -59,7 +54,7 @@ def refused(folder: Path, *requested: str, faults: Sequence[str], paths: Sequenc
 
     Args:
         folder: Of its files.
-        asked: Its arguments.
+        requested: Its arguments.
         faults: System calls, the error, and which of the calls of a thread get it, as strace says it. SQLite alone
             calls pwrite64 and fdatasync, and what makes checkpoints durable fsync.
         paths: Of the files whose calls these are; of all without any.
@@ -98,7 +93,7 @@ def test_a_store_whose_writes_are_refused_for_a_while_is_waited_for_and_checkpoi
     assert code == 0 and why in output and "waiting up to 600 s" in output
     goes_on = "A checkpoint could not be written; training continues with the previous one: "
     assert err and all(line.startswith(goes_on) for line in err.splitlines()), err
-    assert results(store) == undisturbed and describe_damage(store.engine) == ""
+    assert read_results(store) == undisturbed and describe_damage(store.engine) == ""
     assert not list((tmp_path / "storage").rglob("*.safetensors"))
 
 
@@ -110,7 +105,7 @@ def test_a_store_whose_disk_may_have_lost_what_was_written_ends_the_sweep_in_a_l
     code, output, err = refused(tmp_path, *sweep(tmp_path, store), faults=[f"fdatasync:{fault}"], paths=[wal])
     assert code == 2 and "Traceback" not in output and re.fullmatch(r"longwave: The store .* cannot be used: .*\n", err)
     assert main(sweep(tmp_path, store, "resume")) == 0
-    assert results(store) == undisturbed and describe_damage(store.engine) == ""
+    assert read_results(store) == undisturbed and describe_damage(store.engine) == ""
 
 
 @slow  # MLflow is loaded four times

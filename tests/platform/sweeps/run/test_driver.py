@@ -19,7 +19,9 @@ from typing import Any
 import psutil
 import pytest
 import sqlalchemy as sa
+from interrupted_drivers import SLOW, read_results
 from rich.console import Console
+from waiting import until
 
 from longwave.platform.cli import steer
 from longwave.platform.cli.main import main
@@ -47,10 +49,6 @@ from longwave.platform.training.checkpoint import Saved
 
 Tiny = Callable[..., SweepFile]
 Opener = Callable[[str], Store]
-SLOW = (
-    'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 1\nretrain = 1\nhidden = 8\n'
-    "batch = 10\nsteps = 20\nepochs = 40\npack = 1\n"
-)
 
 
 def quiet() -> Console:
@@ -62,10 +60,6 @@ def attempts(store: Store) -> dict[str, int]:
     query = sa.select(AttemptRow.trial, sa.func.count()).group_by(AttemptRow.trial)
     with store.reading() as connection:
         return {line[0]: line[1] for line in connection.execute(query)}
-
-
-def results(store: Store, sweep: str = "tiny") -> dict[str, Any]:
-    return {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials(sweep)}
 
 
 @contextmanager
@@ -83,13 +77,6 @@ def running(file: Path, url: str, *more: str) -> Iterator[subprocess.Popen[str]]
             yield process
         finally:
             process.kill()
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.02)
 
 
 @pytest.mark.integration
@@ -151,7 +138,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with Store(f"sqlite:///{folder}/s.db") as store:
         file = check_sweep(tomllib.loads(SLOW), "tiny.toml")
         driver.start_sweep(file, store, Workers(1, folder, here=True), None, quiet())
-        return results(store)
+        return read_results(store)
 
 
 @pytest.mark.integration
@@ -179,7 +166,7 @@ def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
     again = store.planned("tiny")[0]
     assert main(["sweep", "resume", "tiny", "--here", "--mlflow", "off", "--store", url]) == 0
     assert store.count()["epochs"] == 2 * 40 > epochs and attempts(store)[again.id] == 2
-    assert results(store) == undisturbed
+    assert read_results(store) == undisturbed
 
 
 @pytest.mark.slow  # Ray starts twice
@@ -204,7 +191,7 @@ def test_a_sweep_on_ray_that_is_told_to_end_leaves_a_line_and_no_process_and_goe
     assert 3 < store.count()["epochs"] < 80, "it ended before it was told to"
     begun = attempts(store).keys() & {a.id for a in store.planned("tiny") if a.open}
     done = subprocess.run([*command, "resume", "tiny", *more], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 and results(store) == undisturbed, done.stderr
+    assert done.returncode == 0 and read_results(store) == undisturbed, done.stderr
     assert all(count == 1 + (trial in begun) for trial, count in attempts(store).items())
 
 

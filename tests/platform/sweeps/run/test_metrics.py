@@ -15,6 +15,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
+from waiting import free_port
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
@@ -65,12 +66,6 @@ def now(numbers: DriverMetrics) -> Samples:
 
 def standing(numbers: DriverMetrics) -> dict[str, float]:
     return {key[1]: value for key, value in now(numbers).items() if key[0] == "longwave_trials" and value}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def test_after_a_sweep_the_numbers_are_those_of_its_store(tiny: Tiny, store: Store, here: Workers) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interrupted_drivers import read_results
 from packs import PackRecorder, trained, trial
 from rich.console import Console
 
@@ -35,11 +36,6 @@ def edit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "derive_seed", lambda *parts: real(*parts, "edited"))
     monkeypatch.setattr(environment, "CODE_HASH", "edited")
     environment._lasting.cache_clear()
-
-
-def results(store: Store) -> dict[str, Any]:
-    ends = {t.config.id: t.run and (t.run.status, t.run.valid, t.run.test) for t in store.trials("tiny")}
-    return {**ends, "points": [(p.trial, p.epoch, p.loss, p.valid) for p in store.curves(sorted(ends))]}
 
 
 @pytest.mark.integration
@@ -70,7 +66,7 @@ def test_after_an_edit_of_the_code_trials_are_trained_anew_as_the_new_code_does_
     run(cut, workers)
     run(whole, Workers(1, tmp_path / "whole", here=True))
     environment._lasting.cache_clear()
-    assert results(cut) == results(whole) and len(closed) == 4
+    assert read_results(cut) == read_results(whole) and len(closed) == 4
     assert shown.getvalue().count("2 trials of lem: a checkpoint written by other code was found (models, tasks, ") == 1
     assert "now edited); they are trained again from the start" in shown.getvalue()
     assert {t.run.environment["code"] for t in cut.trials("tiny") if t.run} == {"edited"}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from interrupted_drivers import read_results
 from rich.console import Console
 
 from longwave.platform.storage.lease_tables import AttemptRow
@@ -31,7 +32,7 @@ def test_a_driver_says_that_a_table_is_locked_and_goes_on_when_it_is_not(
     whole = tmp_path / "whole.db"
     with Store(f"sqlite:///{whole}") as store:
         driver.start_sweep(file, store, Workers(1, tmp_path / "a", here=True), None, Console(quiet=True))
-        right = results(store)
+        right = read_results(store)
 
     def drive() -> None:
         with Store(url) as own:
@@ -49,16 +50,7 @@ def test_a_driver_says_that_a_table_is_locked_and_goes_on_when_it_is_not(
             assert thread.is_alive(), "it did not end before it could meet the lock"
             other.rollback()
         thread.join(120)
-        assert not thread.is_alive() and results(store) == right
+        assert not thread.is_alive() and read_results(store) == right
         with store.reading() as connection:
-            assert connection.scalar(sa.select(sa.func.count()).select_from(AttemptRow)) == len(right)
+            assert connection.scalar(sa.select(sa.func.count()).select_from(AttemptRow)) == len(store.trials("tiny"))
     assert "another process has locked it" in screen.getvalue()
-
-
-def results(store: Store) -> dict[str, object]:
-    curves = {
-        t.config.id: [(p.epoch, p.loss, p.valid) for p in store.curves([t.config.id])] for t in store.trials("tiny")
-    }
-    return {
-        t.config.id: (t.status, t.run and (t.run.valid, t.run.test), curves[t.config.id]) for t in store.trials("tiny")
-    }

@@ -105,7 +105,7 @@ def _supersede_by_choice(rows: Sequence[RowTrust]) -> list[RowTrust]:
     fewer seeds supersedes none, and a row whose sweeps are untrusted only untrusted ones.
     """
     seeds = {row.group.row: len(seeds_of(row.group)) for row in rows}
-    trusted = {row.group.row for row in rows if not (row.untrusted or row.only_reruns)}
+    trusted = {row.group.row for row in rows if not (row.untrusted or row.untrusted_choice)}
 
     def supersede(row: RowTrust) -> RowTrust:
         group = row.group

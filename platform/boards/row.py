@@ -14,7 +14,7 @@ from longwave.platform.statistics.stats import Estimate, diverged_share
 Kind = Literal["retrained", "published", "trivial"]
 RowState = Literal["ok", "diverged", "failed", "missing"]
 SHORT = 12
-"""Digits shown of a row's name."""
+"""Digits shown of the name of a row or of a bundle."""
 REJECTED = "replaced by {}, whose retrainings validate better"
 WENT_ON = "replaced by {} after a longer search"
 """Why a row is superseded by another of its model, with that row's name."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from longwave.platform.boards.row import SHORT
 from longwave.platform.boards.verification import verification
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group
@@ -44,7 +45,7 @@ def resolve_trust(names: Sequence[str], bundles: Collection[str]) -> tuple[str, 
     Raises:
         ConfigError: A name has fewer than ``LEAST_DIGITS`` digits, or fits no bundle, or several.
     """
-    available = ", ".join(sorted(bundle[:12] for bundle in bundles if bundle not in shipped()))
+    available = ", ".join(sorted(bundle[:SHORT] for bundle in bundles if bundle not in shipped()))
     bundles_here = f"Bundles here: {available}." if available else "All rows here are trusted already."
     resolved = []
     for name in map(str.lower, names):
@@ -70,13 +71,14 @@ class RowTrust:
         group: Its retrainings that count; all of an untrusted row.
         untrusted_runs: Ids of those that were imported from bundles that nobody trusts.
         untrusted: Whether nothing else supports the row: it is shown, but not ranked.
-        only_reruns: Whether nothing but re-runs made here does: no sweep that anybody trusts planned it.
+        untrusted_choice: Whether no search that anybody trusts chose it: nothing but re-runs made here supports it, or
+            the sweep made here took over search trials from a bundle.
     """
 
     group: Group
     untrusted_runs: Sequence[str] = ()
     untrusted: bool = False
-    only_reruns: bool = False
+    untrusted_choice: bool = False
 
     @property
     def level(self) -> str:
@@ -84,7 +86,7 @@ class RowTrust:
         group = self.group
         bundles = [group.came[run] for run in self.untrusted_runs] if self.untrusted else []
         aside = 0 if self.untrusted else len(self.untrusted_runs)
-        return verification(group.checks, group.reruns, bundles, aside)
+        return verification(group.checks, group.reruns, bundles, aside, group.untrusted_searches)
 
 
 def trust_in(group: Group, trust: Collection[str]) -> RowTrust:
@@ -96,14 +98,17 @@ def trust_in(group: Group, trust: Collection[str]) -> RowTrust:
         trust: Full names of bundles that the reader trusts.
     """
     untrusted = {run for run, bundle in group.came.items() if not _is_trusted(bundle, trust)}
+    chosen = bool(group.untrusted_searches)
     if not untrusted:
-        return RowTrust(group)
+        return RowTrust(group, untrusted_choice=chosen)
     counted = [run for run in group.runs if run.id not in untrusted]
     only_reruns = sum(run.status in RANKED for run in counted) <= len(group.reruns)
     if only_reruns and "inside" not in group.reruns:
         return RowTrust(group, sorted(untrusted), True)
     checks = [passed for run, passed in zip(group.came, group.checks, strict=True) if run not in untrusted]
-    return RowTrust(replace(group, runs=counted, checks=checks), sorted(untrusted), only_reruns=only_reruns)
+    return RowTrust(
+        replace(group, runs=counted, checks=checks), sorted(untrusted), untrusted_choice=only_reruns or chosen
+    )
 
 
 def left_out(group: Group, trials: Iterable[str], trust: Collection[str] = ()) -> set[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+from longwave.platform.boards.row import SHORT
 
 HERE = "trained here"
 CHECKED = "schema-checked"
@@ -17,11 +19,15 @@ MEANING = (
     f"Longwave; {CLAIMED}: imported, and a check raised a flag; re-run: trained again here. {RANKING} Imported "
     "retrainings of a row that was also trained here are not counted."
 )
-SHORT = 12
-"""Digits shown of a bundle's name."""
 
 
-def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequence[str] = (), aside: int = 0) -> str:
+def verification(
+    checks: Sequence[bool],
+    reruns: Sequence[str],
+    bundles: Sequence[str] = (),
+    aside: int = 0,
+    searches: Collection[str] = (),
+) -> str:
     """Return the level of a row.
 
     Only re-runs made here count, because imported ones are claims too.
@@ -32,12 +38,14 @@ def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequenc
             the interval is too wide to miss.
         bundles: Names of the bundles that an untrusted row came from.
         aside: Number of imported retrainings that do not count, in a row that was trained here.
+        searches: Names of the bundles, which nobody trusts, from which its search took trials.
 
     Returns:
         ``trained here``, ``schema-checked``: some were imported and every check passed, ``claimed``: some were
         imported although a check raised a flag; or what re-runs here gave: ``re-run once``, ``re-run 3 times, 1
         outside its interval``, ``re-run once, claimed with flags``. Untrusted rows begin with ``untrusted, of
-        3f9c12ab77d0``; with ``aside`` it ends with ``20 imported and untrusted``.
+        3f9c12ab77d0``; with ``aside`` it ends with ``20 imported and untrusted``, with
+        ``searches`` with ``chosen by an untrusted search of 3f9c12ab77d0``.
     """
     level = CLAIMED if not all(checks) else CHECKED if checks else HERE
     inside, outside = reruns.count("inside"), reruns.count("outside")
@@ -46,6 +54,11 @@ def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequenc
         level = f"re-run {'once' if n == 1 else f'{n} times'}{flags}" + (
             f", {outside} outside its interval" if outside else ""
         )
-    origin = " and ".join(sorted({name[:SHORT] for name in bundles}))
     untrusted = f"{aside} imported and untrusted" if aside else ""
-    return ", ".join(filter(None, (f"{UNTRUSTED}, of {origin}" if origin else "", level, untrusted)))
+    origin = f"{UNTRUSTED}, of {_shorten(bundles)}" if bundles else ""
+    search = f"chosen by an untrusted search of {_shorten(searches)}" if searches else ""
+    return ", ".join(filter(None, (origin, level, untrusted, search)))
+
+
+def _shorten(bundles: Collection[str]) -> str:
+    return " and ".join(sorted({name[:SHORT] for name in bundles}))

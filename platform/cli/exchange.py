@@ -162,13 +162,13 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
         print_line(f"{_name(bundles)} can be imported{level}. Nothing was imported.")
         return 0
     print_line(f"{_name(bundles)}: {new_count} trials imported, {len(trials) - new_count} already known{level}.")
-    untrusted = [file for file in bundles if file.content.rows and file.name not in shipped()]
+    untrusted = [file for file in bundles if file.name not in shipped()]
     if new_count and untrusted:
-        names = " ".join(f"--trust {file.name[:12]}" for file in untrusted)
-        print_unwrapped(
-            f"They are untrusted. Rank them with longwave board {names}{store_option(url)}, or one row by running "
-            f"longwave reproduce ROW --keep{store_option(url)} twice."
-        )
+        names, option = " ".join(f"--trust {file.name[:12]}" for file in untrusted), store_option(url)
+        steps = f"Rank them with longwave board {names}{option}"
+        if joined.content.rows:
+            steps += f", or one row by running longwave reproduce ROW --keep{option} twice"
+        print_unwrapped(f"They are untrusted. {steps}.")
     return 0
 
 

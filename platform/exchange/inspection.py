@@ -32,6 +32,8 @@ LARGEST = 2**31
 """Upper bound of seeds, and of sizes in a recipe."""
 DAY = 86400.0
 """Allowed difference of clocks, in seconds."""
+HIGHEST = 1e150
+"""Metric above which squares are infinite."""
 LONGEST, MOST_JOULES = 365_000 * DAY, 1e18
 """Seconds, a thousand years, and joules that no training takes."""
 CLOSE = 1e-4
@@ -95,7 +97,8 @@ def check_identity(bundle: Bundle) -> Findings:
             yield "reject", f"patch {key} has a text whose hash is {digest({'patch': text})}."
     for sweep in bundle.sweeps:
         if missing := sorted(set(sweep.trials) - set(ids)):
-            problem = f"sweep {sweep.content.get('name')} planned {len(missing)} trials that are missing"
+            trials = f"{len(missing)} trial{'s that are' if len(missing) > 1 else ' that is'}"
+            problem = f"sweep {sweep.content.get('name')} planned {trials} missing"
             yield (
                 "reject",
                 f"{problem}, as {missing[0]}. If other bundles contain them, import all together: longwave import DIR",
@@ -157,11 +160,11 @@ def check_sizes(bundle: Bundle) -> Findings:
         if (run.joules or 0) > MOST_JOULES:
             yield "reject", f"{name} took {run.joules:g} J, more than any training."
         if not all(0 <= at < latest for at in entry.curve.at):
-            yield "reject", f"{name} has an epoch with an impossible time."
+            yield "reject", f"{name} has an epoch with an impossible time, or the clock of this machine is wrong."
         if run.seconds < max(seconds, default=0.0) and run.status != "failed":
             yield "flag", f"{name} took {run.seconds:g} s, less than the epochs of its curve.", [entry.config.id]
         if not 0 < entry.ended.timestamp() < latest:
-            yield "reject", f"{name} has an impossible end time: {entry.ended}."
+            yield "reject", f"{name} has an impossible end time, {entry.ended}, or the clock of this machine is wrong."
 
 
 def check_curves(bundle: Bundle) -> Findings:
@@ -198,9 +201,9 @@ def check_scores(bundle: Bundle) -> Findings:
             yield "reject", f"{name} has a measure twice."
         if run.status == "stopped" and config.halving is None:
             yield "reject", f"{name} was stopped by successive halving, which its sweep does not have."
-        highest = 100.0 if metric.unit == "%" else math.inf
+        highest, unit = (100.0, " %") if metric.unit == "%" else (HIGHEST, "")
         if not all(0 <= v <= highest for v in [*by_epoch.values(), run.valid or 0.0, run.test or 0.0]):
-            yield "reject", f"{name} has a metric outside [0, {highest:g}] {metric.unit}."
+            yield "reject", f"{name} has a metric outside [0, {highest:g}]{unit}."
         if run.valid is None or run.best_epoch is None:
             if run.status != "failed" and by_epoch:
                 yield "reject", f"{name} has a curve and no best epoch."

@@ -170,11 +170,14 @@ def _stored_sweeps(
     """Return the bundle's sweeps under new names, each with its trials and their cells. One that was imported before
     keeps its name if the cells that both have are equal: no bundle adds trials to a cell of another. The origin of a
     sweep in several of the bundles ``parts`` is one that does not ship, if there is any.
+
+    Raises:
+        ConfigError: The digits in a new name are by chance, or by intent, those of another sweep.
     """
     shipped_first = sorted(parts, key=lambda part: part.name not in shipped())
     origins = {digest(sweep.content): part.name for part in shipped_first for sweep in part.content.sweeps}
-    imported: dict[str, list[str]] = {}
-    for name in store.sweeps():
+    names, imported = store.sweeps(), dict[str, list[str]]()
+    for name in names:
         if "@" in name:
             imported.setdefault(digest(store.sweep(name).content), []).append(name)
     sweeps: list[ImportedSweep] = []
@@ -188,6 +191,9 @@ def _stored_sweeps(
             if _agree_on_shared_cells(stored, dict(zip(sweep.trials, cells, strict=True))):
                 name, known = earlier, {stored[trial.id]: trial.cell or 0 for trial in planned}
                 break
+        else:
+            if name in names:
+                raise ConfigError(f"The store has another sweep {name}. Import the bundle into another store.")
         numbers = number_cells(settings, cells, known)
         stored_sweep = StoredSweep(name, sweep.content, origin=origins[digest(sweep.content)])
         sweeps.append((stored_sweep, sweep.trials, [numbers[cell] for cell in cells]))

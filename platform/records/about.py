@@ -40,7 +40,7 @@ class About:
         version: Version of this record.
 
     Raises:
-        ValueError: A field has the wrong type, or the goal is neither of the two.
+        ValueError: A field has the wrong type, the goal is neither of the two, or a number is impossible.
     """
 
     task: str
@@ -76,6 +76,14 @@ class About:
         )
         if not numbers:
             raise ValueError(f"Trivial predictors have finite scores, got {self.trivial!r}.")
+        if not (0 < self.margin < math.inf and 0 <= self.floor < math.inf):
+            raise ValueError(
+                f"A margin is above 0 and a floor at least 0, both finite, got {self.margin} and {self.floor}."
+            )
+        if not (self.layers >= 0 and 1 <= self.version <= VERSION):
+            raise ValueError(
+                f"Layers are at least 0 and the version is 1 to {VERSION}, got {self.layers} and {self.version}."
+            )
 
     @property
     def model_in_print(self) -> str:

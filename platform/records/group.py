@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longwave.platform.records.about import About
@@ -83,6 +83,8 @@ class Group:
         ways: How those sweeps searched, if they have search trials; see ``search.searched_by`` and ``distinct_ways``.
         environments: Distinct environments of its retrainings.
         came: Name of the bundle of each imported retraining, by id.
+        untrusted_searches: Names of the bundles, which nobody trusts, from which sweeps made here took search trials,
+            if no other sweep planned the row.
         checks: For each imported retraining, whether no check raised a flag that affects it.
         reruns: Results of re-runs made here and stored as retrainings: ``inside``, ``outside`` or ``undecided``.
         task_title: Name of its task in print.
@@ -105,6 +107,7 @@ class Group:
     ways: Sequence[str] = ()
     environments: Sequence[Mapping[str, str]] = ()
     came: Mapping[str, str] = field(default_factory=dict)
+    untrusted_searches: Collection[str] = ()
     checks: Sequence[bool] = ()
     reruns: Sequence[str] = ()
     task_title: str = ""

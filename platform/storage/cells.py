@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,17 +13,21 @@ from longwave.platform.storage.choices import is_trusted, select_untrusted_sweep
 from longwave.platform.storage.in_clause import in_clause
 from longwave.platform.storage.schema import ImportRow, SweepTrialRow, TrialRow
 
-CellNames = tuple[tuple[str, int | None], ...]
-"""Cells of sweeps: names of the sweeps, each with the cell's number in its plan."""
+CellName = tuple[str, int | None]
+"""A cell of a sweep: the sweep's name, and the cell's number in its plan."""
+CellNames = tuple[CellName, ...]
 
 
 def read_cells(
-    connection: sa.Connection, where: sa.ColumnElement[bool], trust: Collection[str]
+    connection: sa.Connection,
+    where: sa.ColumnElement[bool],
+    trust: Collection[str],
+    untrusted: Mapping[CellName, Collection[str]],
 ) -> dict[str, CellNames]:
     """Return the cells that planned a retraining of each group, by its row: if any is trusted, only those of trusted
     ones, so that no imported sweep says how another row was searched or which one replaces it. An imported sweep, with
-    an @ in its name, may also plan trials that were trained here: for these it is not trusted, and its cells with
-    untrusted trials are not for any, nor is a sweep whose bundle nobody trusts.
+    an @ in its name, may also plan trials that were trained here: for these it is not trusted, nor is a sweep whose
+    bundle nobody trusts, nor a cell in ``untrusted``; see ``read_untrusted_cells``.
     """
     s = SweepTrialRow
     counts = sa.and_(
@@ -32,29 +36,29 @@ def read_cells(
         s.sweep.not_in(select_untrusted_sweeps(trust)),
     )
     query = sa.select(TrialRow.row, s.sweep, s.cell, counts).join(s, s.trial == TrialRow.id).where(where)
-    all_cells: dict[str, set[tuple[str, int | None]]] = {}
-    trusted_cells: dict[str, set[tuple[str, int | None]]] = {}
-    lines = connection.execute(query).all()  # DISTINCT would make SQLite scan all by row
-    untrusted = _read_untrusted_cells(connection, {line.sweep for line in lines if "@" in line.sweep}, trust)
-    for row, sweep, cell, trusted in lines:
+    all_cells: dict[str, set[CellName]] = {}
+    trusted_cells: dict[str, set[CellName]] = {}
+    for row, sweep, cell, trusted in connection.execute(query):  # DISTINCT would make SQLite scan all by row
         for by_row in (all_cells, trusted_cells) if trusted and (sweep, cell) not in untrusted else (all_cells,):
             by_row.setdefault(row, set()).add((sweep, cell))
     return {row: tuple(sorted(cells, key=str)) for row, cells in (all_cells | trusted_cells).items()}
 
 
-def _read_untrusted_cells(
-    connection: sa.Connection, sweeps: Collection[str], trust: Collection[str]
-) -> set[tuple[str, int | None]]:
-    """Return the cells of ``sweeps`` that planned trials of bundles that nobody trusts."""
-    if not sweeps:
-        return set()
-    s, trusted = SweepTrialRow, {*shipped(), *trust}
+def read_untrusted_cells(connection: sa.Connection, trust: Collection[str]) -> dict[CellName, set[str]]:
+    """Return the cells that planned trials of bundles that nobody trusts, with the names of these bundles: of a sweep
+    made here, those whose search or race such a trial is part of, and of an imported sweep also those with such a
+    retraining; ``trust`` as for ``is_trusted``.
+    """
+    s, t, trusted = SweepTrialRow, TrialRow, {*shipped(), *trust}
     bundles = [name for name in connection.scalars(sa.select(ImportRow.name)) if name not in trusted]
-    if not bundles:
-        return set()
-    query = sa.select(s.sweep, s.cell).join(TrialRow, s.trial == TrialRow.id).distinct()
-    lines = connection.execute(query.where(in_clause(s.sweep, sweeps), in_clause(TrialRow.origin, bundles)))
-    return {(line.sweep, line.cell) for line in lines}
+    cells: dict[CellName, set[str]] = {}
+    columns: tuple[Any, ...] = (s.sweep, s.cell, t.origin)
+    if bundles:
+        query = sa.select(*columns).join(t, s.trial == t.id).distinct()
+        counts = sa.or_(s.sweep.contains("@"), t.phase != "retrain")
+        for sweep, cell, bundle in connection.execute(query.where(in_clause(t.origin, bundles), counts)):
+            cells.setdefault((sweep, cell), set()).add(bundle)
+    return cells
 
 
 def in_cells(cells: CellNames) -> sa.ColumnElement[bool]:

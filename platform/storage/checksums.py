@@ -158,8 +158,10 @@ def _compare_part(connection: sa.Connection, part: Sequence[str]) -> dict[str, b
     }
 
 
-def find_wrong_rows(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[str]:
-    """Yield trials whose rows do not match their checksums. Plans are checked in one trial of each row of the board.
+def find_wrong_rows(
+    connection: sa.Connection, where: sa.ColumnElement[bool], describing: sa.Select[str]
+) -> Iterator[str]:
+    """Yield trials whose rows do not match their checksums. Plans are checked only of the trials ``describing``.
 
     Curves are read only for trials with older checksums, which have no digits for the record alone.
     """
@@ -174,9 +176,8 @@ def find_wrong_rows(connection: sa.Connection, where: sa.ColumnElement[bool]) ->
             yield row.id
     for part in split_ids(with_older_checksums, CHUNK):
         yield from _compare_part(connection, part)
-    first = sa.select(sa.func.min(TRIALS.c.id)).where(where).group_by(TRIALS.c.task, TRIALS.c.row)
     plan = [TRIALS.c[name] for name in sorted(PLAN)]
-    for row in connection.execute(sa.select(*plan, TRIALS.c.checksum).where(TRIALS.c.id.in_(first))):
+    for row in connection.execute(sa.select(*plan, TRIALS.c.checksum).where(TRIALS.c.id.in_(describing))):
         if row.checksum[:START] != trial_checksum(_used_columns(TRIALS, row._mapping)):
             yield row.id
 

@@ -77,6 +77,8 @@ def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) ->
     store, reason = without_password(url), redacted(short_cause(error), full_url)
     if isinstance(error, sa.exc.DataError):
         return StoreError(f"The store {store} refused a value: {reason}")
+    if isinstance(error, sa.exc.IntegrityError) and "unique" in reason.lower():
+        return StoreError(f"Another process has just written the same records to the store {store}. Try again.")
     if is_foreign_file(error, url):
         advice = "Name another with --store."
         return StoreError(f"The store {store} cannot be used: the file is not a SQLite database. {advice}")

@@ -16,7 +16,7 @@ from longwave.platform.records.group import Group, RunSummary, SearchedRange, Se
 from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import FIELDS, PROTOCOL, TrialConfig
-from longwave.platform.storage.cells import CellNames, in_cells, read_cells, read_tallies
+from longwave.platform.storage.cells import CellNames, in_cells, read_cells, read_tallies, read_untrusted_cells
 from longwave.platform.storage.choices import (
     is_trusted,
     list_instead_of,
@@ -47,8 +47,10 @@ def read_groups(connection: sa.Connection, task: str | None = None, trust: Colle
     """
     where = TrialRow.phase == "retrain"
     where = where if task is None else sa.and_(where, TrialRow.task == task)
-    check_board(connection, where)
-    cells_of = read_cells(connection, where, trust)
+    describing = _select_describing(where, trust)
+    check_board(connection, where, describing)
+    untrusted_cells = read_untrusted_cells(connection, trust)
+    cells_of = read_cells(connection, where, trust, untrusted_cells)
     tallies = read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
     contents = read_sweep_contents(connection)
     instead_of = list_instead_of(contents)
@@ -64,7 +66,7 @@ def read_groups(connection: sa.Connection, task: str | None = None, trust: Colle
     abouts: dict[str, About] = {}
     ranges_of: dict[tuple[tuple[str, ...], str, str, str], list[SearchedRange]] = {}
     for (row, model, all_trials), content in zip(
-        _read_trials(connection, where), _read_contents(connection, where, trust), strict=True
+        _read_trials(connection, where), _read_contents(connection, describing), strict=True
     ):
         config, cells = TrialConfig.from_dict(content.config), cells_of.get(row, ())
         trials = [trial for trial in all_trials if trial.id not in uncounted]
@@ -92,6 +94,7 @@ def read_groups(connection: sa.Connection, task: str | None = None, trust: Colle
             if search.trials
             else (),
             came={t.id: t.origin for t in imported},
+            untrusted_searches={b for cell in cells if "@" not in cell[0] for b in untrusted_cells.get(cell, ())},
             checks=[t.id not in flagged for t in imported],
             reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
             drawn=[*drawn.values()],
@@ -144,7 +147,8 @@ def _in_cells_of(connection: sa.Connection, row: str) -> sa.ColumnElement[bool]:
     first = connection.execute(sa.select(t.task, t.model).where(is_retraining).limit(1)).one_or_none()
     if first is None:
         return sa.false()
-    planned = sa.select(SweepTrialRow.trial).where(in_cells(read_cells(connection, is_retraining, ()).get(row, ())))
+    cells = read_cells(connection, is_retraining, (), read_untrusted_cells(connection, ()))
+    planned = sa.select(SweepTrialRow.trial).where(in_cells(cells.get(row, ())))
     return sa.and_(t.task == first.task, t.model == first.model, t.id.in_(planned))
 
 
@@ -215,16 +219,18 @@ def _read_catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], Cat
     return {(entry.kind, entry.name, entry.variant): entry for entry in entries}
 
 
-def _read_contents(
-    connection: sa.Connection, where: sa.ColumnElement[bool], trust: Collection[str]
-) -> Sequence[sa.Row[Any]]:
-    """Return configuration, and description as text, of the first trial of each group, ordered by task and row: of the
-    first trusted one if there is any, so that no imported trial describes a row that others support.
+def _select_describing(where: sa.ColumnElement[bool], trust: Collection[str]) -> sa.Select[str]:
+    """Return the query of the trial that describes each group: its first trusted one if there is any, so that no
+    imported trial describes a row that others support, else its first.
     """
+    first = sa.func.substr(sa.func.min(sa.case((is_trusted(trust), "0"), else_="1") + TrialRow.id), 2)
+    return sa.select(first).where(where).group_by(TrialRow.task, TrialRow.row)
+
+
+def _read_contents(connection: sa.Connection, describing: sa.Select[str]) -> Sequence[sa.Row[Any]]:
+    """Return configuration, and description as text, of the trials ``describing``, ordered by task and row."""
     t = TrialRow
-    first_id = sa.func.substr(sa.func.min(sa.case((is_trusted(trust), "0"), else_="1") + t.id), 2)
-    first = sa.select(first_id).where(where).group_by(t.task, t.row)
-    query = sa.select(t.config, sa.cast(t.about, sa.Text).label("about")).where(t.id.in_(first))
+    query = sa.select(t.config, sa.cast(t.about, sa.Text).label("about")).where(t.id.in_(describing))
     return connection.execute(query.order_by(t.task, t.row)).all()
 
 

@@ -86,32 +86,35 @@ def _file_damage(connection: sa.Connection) -> Iterator[str]:
         yield f"its file is damaged: row {row} of {table} belongs to a missing row of {parent}"
 
 
-def check_board(connection: sa.Connection, where: sa.ColumnElement[bool]) -> None:
+def check_board(connection: sa.Connection, where: sa.ColumnElement[bool], describing: sa.Select[str]) -> None:
     """Check the records behind a board before it is shown: a flipped bit could mean a wrong score or a missing row.
 
     Args:
         connection: To the store.
         where: The board's retrainings.
+        describing: Query of the trials whose configuration and description the board shows, one a row.
 
     Raises:
         StoreError: A record is damaged.
     """
     try:
-        damage = next(_board_damage(connection, where), "")
+        damage = next(_board_damage(connection, where, describing), "")
     except DAMAGED as error:
         raise describe_refusal(error, connection.engine.url) from error
     if damage:
         raise describe_damaged_store(connection.engine.url, damage)
 
 
-def _board_damage(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[str]:
+def _board_damage(
+    connection: sa.Connection, where: sa.ColumnElement[bool], describing: sa.Select[str]
+) -> Iterator[str]:
     trials = connection.scalar(sa.select(sa.func.count(TrialRow.id))) or 0
     if connection.dialect.name == "sqlite" and trials <= INDEX_CHECK_LIMIT:
         for check in ("PRAGMA integrity_check(trials)", "PRAGMA integrity_check(sweep_trials)"):
             for (line,) in connection.exec_driver_sql(check).fetchmany(1):
                 if line != "ok":
                     yield f"its file is damaged: {' '.join(str(line).split())}"
-    for trial in find_wrong_rows(connection, where):
+    for trial in find_wrong_rows(connection, where, describing):
         yield f"trial {trial} is damaged: its plan or record does not match its checksum"
     yield from _environment_damage(connection)
     yield from _row_damage(connection)

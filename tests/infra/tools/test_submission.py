@@ -121,7 +121,7 @@ def test_a_submission_is_replayed_and_its_comment_says_what_changes_on_the_board
     [
         (
             an_error_below_zero,
-            r"scores: trial \w+ has a metric outside \[0, inf\] \S*\. Ask for all with: longwave import",
+            r"scores: trial \w+ has a metric outside \[0, 1e\+150\]\. Ask for all with: longwave import",
         ),
         (better_scores, r"replay: trial \w+ has the test metric [\d.]+; trained again it is [\d.]+\. A model that"),
     ],

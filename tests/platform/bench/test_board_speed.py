@@ -78,8 +78,8 @@ def test_a_board_is_read_in_a_fixed_number_of_statements(large: Store) -> None:
 
     sa.event.listen(large.engine, "before_cursor_execute", count)
     read_board(large)
-    assert len([s for s in counted if s.startswith("SELECT")]) == 18, (
-        "eleven for the board, and seven that check it first"
+    assert len([s for s in counted if s.startswith("SELECT")]) == 20, (
+        "thirteen for the board, and seven that check it first"
     )
     assert not [s for s in counted if "curves" in s]
 

@@ -146,7 +146,7 @@ def test_a_score_beyond_the_unit_is_rejected(genuine: File) -> None:
     def below_zero(changed: Content) -> None:
         of(changed)[0]["run"]["test"] = -0.5
 
-    assert any("has a metric outside [0, inf] 1" in line for line in lines_of(forge(genuine, below_zero), "reject"))
+    assert any("has a metric outside [0, 1e+150]." in line for line in lines_of(forge(genuine, below_zero), "reject"))
 
 
 def curve(file: dict[str, Any]) -> dict[str, Any]:
@@ -187,6 +187,10 @@ WRONG: Sequence[tuple[Callable[[dict[str, Any]], object], str]] = (
         lambda f: f["content"]["trials"][0]["about"].update(goal="up"),
         "about: A goal is max or min, got 'u",
     ),
+    (lambda f: f["content"]["trials"][0]["about"].update(version=3), "the version is 1 to 2, got . and 3"),
+    (lambda f: f["content"]["trials"][0]["about"].update(layers=-1), "Layers are at least 0 .*, got -1 and 2"),
+    (lambda f: f["content"]["trials"][0]["about"].update(floor=-1.0), "a floor at least 0, .*, got 1.25 and -1"),
+    (lambda f: f["content"]["trials"][0]["about"].update(margin=0.0), "A margin is above 0 .*, got 0.0 and"),
     (lambda f: f["content"]["sweeps"][0]["content"].update(seed=float("nan")), "is no JSON: lexical error"),
 )
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import re
+import sqlite3
 import unicodedata
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 import sqlalchemy as sa
-from bundles import Content, forge, of
+from bundles import Content, drop, forge, of
 from forgeries import other_data, other_draws
 from hostile import MARKUP, TEXTS
 from rich.console import Console
@@ -359,7 +360,7 @@ def test_an_accuracy_is_a_whole_number_of_items_on_validation_and_on_test(
     assert [*check_possible_values(forge(file, a_part_of_an_item_on_validation).content)] == []
     [(severity, message)] = check_possible_values(forge(file, a_part_of_an_item_on_test).content)
     assert severity == "reject" and message.endswith(f".3 of {len(data.test)} items.")
-    for floor in (0.0, 1e-320, math.nan, 60.0):
+    for floor in (0.0, 1e-320, 60.0):
         trials = [
             entry.model_copy(update={"about": replace(entry.about, floor=floor)})
             for entry in forge(file, a_part_of_an_item_on_test).content.trials
@@ -486,3 +487,44 @@ def test_a_bundle_that_is_named_twice_is_imported_once(
     copy.write_bytes(one.read_bytes())
     assert main(["import", str(one), str(copy), "--store", store.url]) == 0
     assert f"Bundle {genuine.name[:12]}: 12 trials imported, 0 already known" in capsys.readouterr().out
+
+
+@pytest.mark.integration
+def test_a_row_chosen_here_from_imported_search_trials_says_so_until_their_bundle_is_trusted(
+    genuine: File, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def improve_losers(content: Content) -> None:
+        drop(content, *[e for e in content["trials"] if e["config"]["phase"] == "retrain"])
+        loser = max(of(content, "gru", "search"), key=lambda e: e["run"]["valid"])
+        for point in loser["points"]:
+            point["valid"] = float(point["valid"] * 0.01)
+        best = min(loser["points"], key=lambda point: point["valid"])
+        loser["run"].update(valid=best["valid"], best_epoch=best["epoch"])
+
+    forged, url = forge(genuine, improve_losers), f"sqlite:///{tmp_path}/store.db"
+    write(forged, tmp_path / "forged.json.xz")
+    assert main(["import", str(tmp_path / "forged.json.xz"), "--store", url]) == 0
+    printed = capsys.readouterr().out
+    assert f"untrusted. Rank them with longwave board --trust {forged.name[:12]}" in printed and "--keep" not in printed
+    run_sweep(url, tmp_path)
+    with Store(url) as store:
+        [row] = [row for row in read_board(store, "adding") if row.model == "gru"]
+        assert row.verification == f"trained here, chosen by an untrusted search of {forged.name[:12]}"
+        [row] = [row for row in read_board(store, "adding", Pool(trust=(forged.name,))) if row.model == "gru"]
+        assert row.verification == "trained here"
+
+
+@pytest.mark.integration
+def test_the_trial_that_describes_a_row_is_the_one_whose_plan_is_checked(genuine: File, tmp_path: Path) -> None:
+    url, file = f"sqlite:///{tmp_path}/store.db", tmp_path / "store.db"
+    first = min(e.config.id for e in genuine.content.trials if e.config.phase == "retrain" and e.config.model == "gru")
+    one_retraining = forge(genuine, lambda c: drop(c, *[e for e in c["trials"] if e["run"]["trial"] != first]))
+    with Store(url) as store:
+        intake.import_bundle(store, one_retraining, [])
+    run_sweep(url, tmp_path)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(
+            "UPDATE trials SET about = replace(about, 'GRU', 'LEM') WHERE origin IS NULL AND phase = 'retrain'"
+        )
+    with Store(url) as store, pytest.raises(StoreError, match="is damaged: its plan or record does not match"):
+        read_board(store, "adding")

@@ -77,7 +77,7 @@ def test_a_second_search_alone_is_rejected_in_a_line_that_says_what_to_do(grown:
     )
 
 
-def test_trust_is_asked_for_bundles_with_retrainings_alone(
+def test_trust_is_asked_for_bundles_of_searches_too_as_they_may_choose_rows_that_are_trained_here(
     grown: list[Bundle], store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = grown[0]
@@ -88,7 +88,8 @@ def test_trust_is_asked_for_bundles_with_retrainings_alone(
         write(file, tmp_path / name)
     assert main(["import", str(tmp_path / "a"), str(tmp_path / "b"), "--store", store.url]) == 0
     printed = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert printed.count("--trust") == 1 and f"longwave board --trust {rows.name[:12]} --store" in printed
+    names = f"--trust {searches.name[:12]} --trust {rows.name[:12]}"
+    assert printed.count("--trust") == 2 and f"longwave board {names} --store" in printed
     assert main(["board", "adding", "--trust", rows.name[:12], "--store", store.url]) == 0
 
 

@@ -75,7 +75,7 @@ def test_a_moment_counts_and_not_the_time_zone_that_a_database_tells_it_in() -> 
 
 
 def test_all_trials_have_a_checksum_and_are_found_sound_on_both_databases(
-    any_store_url: str, tmp_path: Path, open_store: OpenStore
+    any_store_url: str, open_store: OpenStore
 ) -> None:
     store = open_store(any_store_url)
     trials = recorded_store(store)

@@ -249,7 +249,7 @@ def test_the_doctor_names_each_damaged_trial_and_no_password(
     assert "hunter2" not in "".join(capsys.readouterr())
 
 
-def test_a_repair_is_asked_for_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_repair_is_asked_for_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--to", "x.db"], ["--repair", "--to", "x.db", "--store", "postgresql://127.0.0.1/none"]):
         assert main(["doctor", *arguments]) == 2
         assert "--to goes with --repair, and with a store that is a SQLite file" in capsys.readouterr().err

@@ -132,7 +132,7 @@ def older(any_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return any_store_url, before
 
 
-def test_an_older_store_is_upgraded_and_keeps_its_rows_and_a_copy(older: tuple[str, Rows], tmp_path: Path) -> None:
+def test_an_older_store_is_upgraded_and_keeps_its_rows_and_a_copy(older: tuple[str, Rows]) -> None:
     url, before = older
     with pytest.raises(StoreError, match=r"has an older format\. Upgrade it with: longwave doctor$"):
         Database(url, read_only=True)

@@ -175,10 +175,9 @@ def _check_secrets(url: str) -> list[Finding]:
 
     with Database(url, create=False) as store:
         count = count_secrets(store)
+    texts = f"{count} text{'s' * (count != 1)} of the store may contain one"
     remedy = f"longwave doctor --repair --store {without_password(url)}"
-    return [
-        Finding("passwords", False, f"{count} texts of the store may contain one. Remove them with: {remedy}")
-    ] * bool(count)
+    return [Finding("passwords", False, f"{texts}. Remove them with: {remedy}")] * bool(count)
 
 
 def _list_results(url: str) -> str:

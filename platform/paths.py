@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
+import sqlite3
 import stat
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +95,23 @@ def _complete_url(url: str | None) -> str:
     url = url if url is not None else os.environ.get("LONGWAVE_STORE") or f"sqlite:///{home() / 'longwave.db'}"
     head, _, file = url.partition(":///")
     return f"{head}:///{Path(file).expanduser().absolute()}" if head == "sqlite" and file else url
+
+
+def sqlite_file(url: str) -> Path | None:
+    """Return the file of a database that is a SQLite file; None of any other."""
+    head, _, file = url.partition(":///")
+    return Path(file.partition("?")[0]) if head.partition("+")[0] == "sqlite" and file else None
+
+
+def has_other_tables(file: Path, table: str) -> bool:
+    """Return whether a SQLite file belongs to another program: it has tables, but not ``table``. One that does not
+    exist has none.
+    """
+    if not file.exists():
+        return False
+    with closing(sqlite3.connect(file)) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return bool(tables) and (table,) not in tables
 
 
 def store_option(url: str) -> str:

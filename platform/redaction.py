@@ -30,18 +30,23 @@ WORD = re.compile(r"""[^\s"'`]++""")
 USER = re.compile(r"(?<![^@:/])[^@:/]*+:(?!/*\*\*\*@)")
 """Matches the start of ``user:password@`` without a scheme, in a word."""
 VALUE = r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.|'')*+'?|(?!\*\*\*)[^&]*?(?=&|(?<!\s)\s++[\w.-]++\s*+=|$))"""
-PARAMETER = re.compile(rf"((?:{KEYS})\s*+=\s*)({VALUE})", re.IGNORECASE | re.DOTALL)
-"""Matches ``password=...`` in a query or a libpq string; an unquoted value ends at & or before the next key."""
+PARAMETER = re.compile(rf"""((?:{KEYS})["']?\]?\s*+=\s*+)({VALUE})""", re.IGNORECASE | re.DOTALL)
+"""Matches ``password=...`` in a query or a libpq string, and ``environ['PASSWORD'] = ...``. An unquoted value ends at &
+or before the next key."""
 QUERY = re.compile(rf"""([?&](?:{KEYS}|pass|sig|auth|key)=)(?!\*\*\*)[^&\s"'`]++""", re.IGNORECASE)
 """Matches secrets in a query, in texts and in code; the last four names are secret there alone."""
 TEXT = r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)"""
 LABEL = re.compile(
-    rf"""((?:{WORDS}):[ \t]++|--[\w-]*?(?:{KEYS})[ \t]++|\bauthorization:[ \t]++(?:(?:basic|bearer|token)[ \t]++)?)"""
+    rf"""((?:{WORDS}|\bx-[\w-]*?(?:{KEYS})):[ \t]*+|--[\w-]*?(?:{KEYS})[ \t]++"""
+    r"""|\bauthorization:[ \t]++(?:(?:basic|bearer|token)[ \t]++)?+)"""
     rf"""(?!["']?(?:\*\*\*|-))(?:{TEXT}|[^\s"'`,;&]++)""",
     re.IGNORECASE,
 )
-"""Matches ``password: ...``, ``--password ...`` and the header ``Authorization: ...``."""
-ENTRY = re.compile(rf"""(["'][\w-]*?(?:{KEYS}|authorization)["']\s*+:\s*+)({TEXT})""", re.IGNORECASE)
+"""Matches ``password: ...``, ``--password ...`` and the headers ``X-Auth-Token: ...`` and ``Authorization: ...``."""
+ENTRY = re.compile(
+    rf"""(["'][\w-]*?(?:{KEYS}|authorization)\\*+["']\s*+:\s*+b?\\*+)(?!["']\*\*\*)({TEXT})""", re.IGNORECASE
+)
+"""Matches an entry of JSON or of Python, also one whose quotes are escaped in another text."""
 HEADER = re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
 QUOTED = r"""(?:\"{3}(?:(?!\"{3}).)++(?:\"{3})?|'{3}(?:(?!'{3}).)++(?:'{3})?|"(?:[^"\\]|\\.)++"?|'(?:[^'\\]|\\.)++'?)"""
 IN_CODE = (
@@ -49,6 +54,9 @@ IN_CODE = (
     re.compile(
         rf"""((?:{KEYS})["']?\]?(?:\s*+:[\w.\[\]|, ]{{1,60}}?)?\s*+=\s*+[bfru]{{0,2}})(?!["']+\*\*\*["']){QUOTED}""",
         re.IGNORECASE,
+    ),
+    re.compile(
+        r"""(\bauthorization["']?\]?\s*+[=:,]\s*+["']?(?:basic|bearer|token)\s++)[\w.~+/=-]{6,}""", re.IGNORECASE
     ),
     QUERY,
 )
@@ -64,8 +72,9 @@ LEAST = 3
 def redacted(text: str, url: str = "") -> str:
     """Return ``text`` without users and passwords of URLs, and without the values of secret parameters.
 
-    Whatever may be a secret counts as one: if a URL contains an unescaped @, everything before its last @ is removed.
-    Redacted texts are not changed again.
+    What has a form in which libraries print secrets counts as one: if a URL contains an unescaped @, everything before
+    its last @ is removed. A password in prose, ``the password is x``, is not found. Redacted texts are not changed
+    again.
 
     Args:
         text: Any text, such as an error message or a URL.

@@ -36,4 +36,4 @@ def send_to_mlflow(
     tracker = TrackerName("mlflow", target)
     with Store(store_url(store), create=False) as open_store, show_waiting(f"Sending to {tracker.title}"):
         count = send_sweep(open_store, name, sweep_storage(storage, name), tracker)
-    typer.echo(f"{count} trials of {name} sent to {tracker.title}.")
+    typer.echo(f"{count} trial{'s' * (count != 1)} of {name} sent to {tracker.title}.")

@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from longwave.platform.errors import ConfigError, did_you_mean, first_line
+from longwave.platform.paths import has_other_tables, sqlite_file
 from longwave.platform.redaction import redacted
 from longwave.platform.search.objects import import_optuna
 from longwave.platform.search.space import Dimension, Drawn, distribution_of
 
 TRIAL = "trial"
 """Attribute of a study's trial with our trial id."""
+STATES = {"ok": "COMPLETE", "stopped": "PRUNED", "diverged": "FAIL", "failed": "FAIL"}
+"""Optuna's states of trials that have ended."""
 EVALUATORS = {
     "pedanova": "PedAnovaImportanceEvaluator",
     "mdi": "MeanDecreaseImpurityImportanceEvaluator",
@@ -106,8 +108,9 @@ def write_study(search: CellSearch, storage: str | None = None) -> tuple[Any, in
         for name, fact in search.facts.items():
             if study.user_attrs.get(name) != fact:
                 study.set_user_attr(name, fact)
-        existing = {trial.user_attrs.get(TRIAL) for trial in study.get_trials(deepcopy=False)}
-        new = [trial for trial in search.trials if trial.id not in existing]
+        existing = {(t.user_attrs.get(TRIAL), t.state.name) for t in study.get_trials(deepcopy=False)}
+        # Optuna changes no finished trial, so one that failed and ended well when tried again is there twice.
+        new = [trial for trial in search.trials if (trial.id, STATES[trial.status]) not in existing]
         frozen = [_frozen(trial, search.space) for trial in new]
         try:
             study.add_trials(frozen)
@@ -129,9 +132,8 @@ def read_study(storage: str, name: str = "") -> tuple[str, list[KnownTrial]]:
     Raises:
         ConfigError: Optuna cannot use the storage, or it has no such study, or several; or it has several objectives.
     """
-    optuna, (head, _, path) = import_optuna(), storage.partition(":///")
-    file = path.partition("?")[0]
-    if head.partition("+")[0] == "sqlite" and not Path(file).is_file():  # Optuna would create it
+    optuna, file = import_optuna(), sqlite_file(storage)
+    if file and not file.is_file():  # Optuna would create it
         raise ConfigError(f"There is no study at {storage}: {file} is not a file.")
     with warnings.catch_warnings(action="ignore"), _open_storage(storage) as opened:
         names = optuna.get_all_study_names(opened)
@@ -177,11 +179,10 @@ def rate_parameters(search: CellSearch, evaluator: str) -> dict[str, float]:
 
 def _frozen(trial: StudyTrial, space: Sequence[Dimension]) -> Any:
     optuna = import_optuna()
-    states = {"ok": "COMPLETE", "stopped": "PRUNED"}
     drawn = [d for d in space if d.name in trial.params and d.holds(trial.params[d.name])]
     frozen = optuna.trial.create_trial(
-        state=optuna.trial.TrialState[states.get(trial.status, "FAIL")],
-        value=trial.value if trial.status in states else None,
+        state=optuna.trial.TrialState[STATES[trial.status]],
+        value=trial.value if STATES[trial.status] != "FAIL" else None,
         params={d.name: _as_drawn(d, trial.params[d.name]) for d in drawn},
         distributions={d.name: distribution_of(d) for d in drawn},
         intermediate_values=dict(trial.curve),
@@ -203,6 +204,8 @@ def _open_storage(url: str | None) -> Iterator[Any]:
     """
     optuna, opened = import_optuna(), None
     try:
+        if url and (file := sqlite_file(url)) and has_other_tables(file, "studies"):
+            raise ValueError("the file has tables, but none of Optuna's")
         opened = optuna.storages.RDBStorage(url) if url else optuna.storages.InMemoryStorage()
         yield opened
     except Exception as error:

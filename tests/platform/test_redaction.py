@@ -50,6 +50,8 @@ def test_whatever_a_password_is_made_of_it_is_not_in_the_text(
         f"X-Api-Key: {CANARY}", f"Authorization: Token {CANARY}", f"Authorization: {CANARY}", f"--password {CANARY}",
         f"--api-key '{CANARY}'", f"private_key={CANARY}", f"secretkey={CANARY}", f"dbPassword={CANARY}",
         f"postgresql://h/db?user=u&password=a {CANARY}", f"a://u:p@h b://u:{CANARY}@h2", f"https://u:1/{CANARY} x@h/",
+        f'{{"body": "{{\\"password\\": \\"{CANARY}\\"}}"}}', f"{{'api_key': b'{CANARY}'}}", f"X-Auth-Token: {CANARY}",
+        f"os.environ['PGPASSWORD'] = '{CANARY}'", f"password:{CANARY}",
     ],
 )  # fmt: skip
 def test_other_ways_to_write_a_secret_are_known(text: str) -> None:
@@ -102,6 +104,7 @@ empty = password == "", secret="", password: str = "", key="dt", monkey["key"] =
 os.environ["DB_PASSWORD"] = "{CANARY}"; os.environ['WANDB_API_KEY']='{CANARY}'; dbPassword = "{CANARY}"
 password: str = "{CANARY}", secret: Final[str | None] = f"{CANARY}", PASSWORD = b"{CANARY}"
 password = \"""{CANARY}\""", headers = {{"Authorization": "{CANARY}"}}
+headers["Authorization"] = "Bearer {CANARY}", ("authorization", "Basic {CANARY}")
 '''
     clean = code.replace(f"a {CANARY}", "***").replace(f"bob:{CANARY}", "***").replace(CANARY, "***")
     assert redact_code(code) == redact_code(clean) == clean
@@ -120,7 +123,10 @@ def test_a_document_loses_its_passwords_in_texts_names_and_values_of_telling_nam
     assert list(find_secrets(clean)) == []
 
 
-@given(st.lists(st.sampled_from([*PARTS, "password=", "u:p@h", "https://", "Bearer abcdefg", "***", "&b", "t = "])))
+NAMED = ["password=", "u:p@h", "https://", "Bearer abcdefg", "***", "&b", "t = ", "token = ", "password: ", "\\"]
+
+
+@given(st.lists(st.sampled_from([*PARTS, *NAMED, "Authorization: Basic ", "'password': "])))
 def test_what_was_redacted_holds_no_secret_any_more(parts: list[str]) -> None:
     assert list(find_secrets(redact_document("".join(parts)))) == []
     assert redact_code(redact_code("".join(parts))) == redact_code("".join(parts))

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
+from longwave.platform.paths import has_other_tables, sqlite_file
 from longwave.platform.records.run import Point
 from longwave.platform.storage.sweeps import MAY_CHANGE
 from longwave.platform.sweeps.trackers.tracker import (
@@ -51,6 +50,7 @@ SOURCE = {"mlflow.source.name": "longwave sweep run", "mlflow.source.type": "LOC
 COMMIT = "mlflow.source.git.commit"
 SWEEP = "sweep"
 """The tag ``part`` of a sweep's run; for a trial it is the id."""
+PARENT = "mlflow.parentRunId"
 STATUSES = {"ok": "FINISHED", "stopped": "FINISHED", "diverged": "FAILED", "failed": "FAILED"}
 """MLflow's statuses of trials that have ended."""
 ENDS = ("FINISHED", "FAILED", "KILLED")
@@ -73,7 +73,8 @@ class MLflowTracker(Tracker):
         self.runs, self.ended, self.with_params = dict[str, str](), set[str](), set[str]()
         self.with_reason = set[str]()
         self.experiment, logged = self._experiment(), {}
-        for run in self._find_runs_and_delete_doubles():
+        found = self._find_runs_and_delete_doubles()
+        for run in found:
             part, tags = run.data.tags["part"], run.data.tags
             self.runs[part] = run.info.run_id
             self.ended |= {part} if run.info.status in ENDS else set()
@@ -83,6 +84,7 @@ class MLflowTracker(Tracker):
                 status = tags.get("status", "") if part in self.ended else ""
                 logged[part] = LoggedTrial(int(tags.get("epoch", 0)), status)
         run_id = self.runs.get(SWEEP) or self._create(SWEEP, sweep.name, sweep.began, {})
+        self._restore_parents(found)
         self.client.log_text(run_id, to_toml(sweep.settings), "sweep.toml")
         return logged
 
@@ -156,8 +158,17 @@ class MLflowTracker(Tracker):
         """Return the id of the experiment, which is created if it is missing."""
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or EXPERIMENT
         if experiment := self.client.get_experiment_by_name(name):
+            if experiment.lifecycle_stage == "deleted":
+                raise TrackerError(
+                    f"The experiment {name} was deleted in MLflow. Restore it there, or name another with "
+                    "MLFLOW_EXPERIMENT_NAME."
+                )
             return str(experiment.experiment_id)
-        file = _sqlite_file(self.name.address)
+        if name == EXPERIMENT:  # it may have another name by now
+            everywhere = [each.experiment_id for each in self.client.search_experiments()]
+            for run in self.client.search_runs(everywhere, f"tags.sweep_id = '{self.sweep.id}'", max_results=1):
+                return str(run.info.experiment_id)
+        file = sqlite_file(self.name.address)
         artifacts = file.absolute().with_suffix(".artifacts").as_uri() if file else None  # by default in the cwd
         return str(self.client.create_experiment(name, artifacts))
 
@@ -169,7 +180,7 @@ class MLflowTracker(Tracker):
         more epochs.
         """
         found, kept = [*self._search(f"tags.sweep_id = '{self.sweep.id}'")], dict[str, Any]()
-        used, parents = {*self.runs.values()}, {run.data.tags.get("mlflow.parentRunId") for run in found}
+        used, parents = {*self.runs.values()}, {run.data.tags.get(PARENT) for run in found}
         for run in sorted(
             found, key=lambda r: (r.info.run_id in used, r.info.run_id in parents, int(r.data.tags.get("epoch", 0)))
         ):
@@ -177,6 +188,20 @@ class MLflowTracker(Tracker):
                 self.client.delete_run(second.info.run_id)
             kept[part] = run
         return [*kept.values()]
+
+    def _restore_parents(self, found: Sequence[Any]) -> None:
+        """Create the runs of cells that were deleted in MLflow, and put those below a deleted run below the new one."""
+        kept = {*self.runs.values()}
+        for run in found:
+            tags, parent = run.data.tags, SWEEP
+            if tags["part"] == SWEEP or tags.get(PARENT) in kept:
+                continue
+            if "trial" in tags:
+                parent = _part(self.sweep.cells.index(tags["cell"]))
+                if parent not in self.runs:
+                    facts = {name: tags[name] for name in ("cell", "model", "task", "variant") if name in tags}
+                    self._create(parent, tags["cell"], run.info.start_time / 1000, facts, SWEEP)
+            self.client.set_tag(run.info.run_id, PARENT, self.runs[parent])
 
     def _search(self, query: str) -> Iterator[Any]:
         """Yield the runs that a query finds, each once: a page begins with some of the last one if a run is added."""
@@ -194,7 +219,7 @@ class MLflowTracker(Tracker):
         from mlflow.tracking.context.default_context import DefaultRunContext
 
         tags = {"sweep": self.sweep.name, "sweep_id": self.sweep.id, "part": part, **SOURCE, **tags}
-        tags |= {"mlflow.parentRunId": self.runs[parent]} if parent else {}
+        tags |= {PARENT: self.runs[parent]} if parent else {}
         context: Any = DefaultRunContext()
         tags["mlflow.user"] = context.tags()["mlflow.user"]
         run = self.client.create_run(self.experiment, int(began * 1000), tags, name)
@@ -269,15 +294,9 @@ def connect(address: str) -> Any:
 
         for library in ("mlflow", "alembic"):
             logging.getLogger(library).setLevel(logging.CRITICAL)
-        if file := _sqlite_file(address):
+        if file := sqlite_file(address):
             _create_if_missing(file)
         return MlflowClient(address)
-
-
-def _sqlite_file(address: str) -> Path | None:
-    """Return the file of a server that is a SQLite file; None of any other."""
-    head, _, file = address.partition(":///")
-    return Path(file.partition("?")[0]) if head.partition("+")[0] == "sqlite" and file else None
 
 
 def _create_if_missing(path: Path) -> None:
@@ -290,11 +309,9 @@ def _create_if_missing(path: Path) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
+        if has_other_tables(path, "experiments"):
+            raise TrackerError(f"{path} is not an MLflow database. Name another file.")
         if path.exists() and path.stat().st_size:
-            with closing(sqlite3.connect(path)) as connection:
-                tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            if tables and ("experiments",) not in tables:
-                raise TrackerError(f"{path} is not an MLflow database. Name another file.")
             return
         partial = path.with_name(f"{path.name}.making")
         for file in (partial, path):  # remains of a killed attempt, and an empty file at the path

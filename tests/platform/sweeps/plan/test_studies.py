@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +99,23 @@ def test_what_ended_since_is_added_to_a_study_that_is_there(store: Store, tmp_pa
     assert len(optuna.load_study(study_name="tiny", storage=storage).trials) == 6
 
 
+@pytest.mark.integration
+def test_a_trial_that_failed_and_ended_well_when_tried_again_is_complete_in_the_study(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/optuna.db"
+    failed = StudyTrial("a", {"lr": 0.5}, "failed", None, {}, None, None, {})
+    for trial, new in ((failed, 1), (failed, 0), (replace(failed, status="ok", value=0.1), 1)):
+        search = CellSearch("tiny", "min", "mse", [Dimension("lr", 0.1, 1.0)], {}, [trial])
+        assert write_study(search, storage)[1] == new
+    study = optuna.load_study(study_name="tiny", storage=storage)
+    assert [trial.state.name for trial in study.trials] == ["FAIL", "COMPLETE"] and study.best_value == 0.1
+
+
 @pytest.mark.parametrize(
     ("storage", "message"),
     [
         ("nowhere://x", "Cannot use the studies of nowhere://x: .*A storage of Optuna's is sqlite:///"),
         ("store", "--storage is the results store, whose table names clash with Optuna's"),
+        ("mlflow", "Cannot use the studies of .*: the file has tables, but none of Optuna's. A storage of Optuna's is"),
         ("other", "has a study 'tiny' already, which is to maximize; .* is to minimize. Name another storage"),
         ("words", "has a study 'tiny' already, which has another search space: .*[^.]. Name another storage"),
     ],
@@ -108,10 +123,13 @@ def test_what_ended_since_is_added_to_a_study_that_is_there(store: Store, tmp_pa
 def test_a_storage_that_cannot_be_used_is_one_line(
     storage: str, message: str, swept: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other, words = (f"sqlite:///{tmp_path}/{name}.db" for name in ("other", "words"))
+    other, words, mlflow = (f"sqlite:///{tmp_path}/{name}.db" for name in ("other", "words", "mlflow"))
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as connection:
+        connection.execute("CREATE TABLE experiments (id INTEGER)")
     optuna.create_study(storage=other, study_name="tiny", direction="maximize")
     optuna.create_study(storage=words, study_name="tiny").ask({"lr": optuna.distributions.CategoricalDistribution("a")})
-    assert export(swept, {"store": swept.url, "other": other, "words": words}.get(storage, storage)) == 2
+    files = {"store": swept.url, "other": other, "words": words, "mlflow": mlflow}
+    assert export(swept, files.get(storage, storage)) == 2
     line = capsys.readouterr().err
     assert re.search(message, line) and line.count("\n") == 1
 

@@ -173,9 +173,7 @@ def earlier(store: Store, here: Workers) -> Store:
 
 
 @pytest.mark.integration
-def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(
-    earlier: Store, here: Workers, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(earlier: Store, here: Workers) -> None:
     [row] = [r for r in read_board(earlier, "adding") if r.kind == "retrained"]
     file = small(models=["lem"], name="second", trials=2, retrain=1, seed=5, warm=["published", "rows"])
     sweep = store_plan(resolve(file), earlier)

@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
-from tracked import attempt, fill, free_port, mlflow_server, nonsense, record_failure
+from tracked import attempt, fill, mlflow_server, nonsense, record_failure
+from waiting import free_port
 
 from longwave.platform.api.loading import load
 from longwave.platform.records.run import Status
@@ -441,21 +442,6 @@ def test_a_sweep_planned_anew_in_another_store_is_another_run(
     assert [run.info.run_name for run in below[""]] == ["filled"] * 2
 
 
-@pytest.mark.parametrize(
-    "server, file",
-    [
-        ("sqlite:///runs.db", "runs.db"),
-        ("sqlite+pysqlite:////data/runs.db?timeout=3", "/data/runs.db"),
-        ("sqlite:///", None),
-        ("sqlite://", None),
-        ("postgresql:///runs", None),
-        ("http://127.0.0.1:5000", None),
-    ],
-)
-def test_only_a_server_that_is_a_sqlite_file_has_one(server: str, file: str | None) -> None:
-    assert mlflow._sqlite_file(server) == (None if file is None else Path(file))
-
-
 @pytest.mark.integration
 def test_an_experiment_of_another_name_is_used_where_mlflow_names_one(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
@@ -464,6 +450,39 @@ def test_an_experiment_of_another_name_is_used_where_mlflow_names_one(
     fill(store, 1, 2)
     send(store, f"sqlite:///{file}")
     assert [e.name for e in mlflow.connect(f"sqlite:///{file}").search_experiments()] == ["mine", "Default"]
+
+
+@pytest.mark.integration
+def test_runs_that_were_deleted_in_mlflow_come_back_with_all_below_them(store: Store, file: Path) -> None:
+    fill(store, 3, 4)
+    send(store, url := f"sqlite:///{file}")
+    client, before = tree(url)
+
+    def list_parts(below: dict[str, list[Any]]) -> list[list[str]]:
+        return sorted(sorted(run.data.tags["part"] for run in runs) for runs in below.values())
+
+    for part in ("cell 0", "sweep"):
+        [run] = [run for runs in tree(url)[1].values() for run in runs if run.data.tags["part"] == part]
+        client.delete_run(run.info.run_id)
+        send(store, url)
+        after = tree(url)[1]
+        shown = {run.info.run_id for runs in after.values() for run in runs}
+        assert list_parts(after) == list_parts(before) and after.keys() <= {"", *shown}
+
+
+@pytest.mark.integration
+def test_a_renamed_experiment_is_found_again_and_a_deleted_one_is_an_error(store: Store, file: Path) -> None:
+    fill(store, 1, 2)
+    send(store, url := f"sqlite:///{file}")
+    client = mlflow.connect(url)
+    experiment = client.get_experiment_by_name("longwave").experiment_id
+    client.rename_experiment(experiment, "mine")
+    assert send(store, url) == 0
+    assert sorted(e.name for e in client.search_experiments()) == ["Default", "mine"]
+    client.rename_experiment(experiment, "longwave")
+    client.delete_experiment(experiment)
+    with pytest.raises(TrackerError, match="longwave was deleted in MLflow. Restore it there, or name another with"):
+        send(store, url)
 
 
 @pytest.mark.integration

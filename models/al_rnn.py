@@ -38,7 +38,7 @@ class ALRNN(Recurrence[ALRNNWeights]):
     A is diagonal, and Φ is a ReLU on the last P units and the identity on all others, so that the states fall into 2^P
     regions, each with linear dynamics. A starts as the diagonal of RᵀR/d + 1 by its largest eigenvalue, for R of
     N(0, 1), W as N(0, 0.01²), h as 0, C Xavier-uniform, U(−k, k) with k² = 6/(p + d). The read-out sees z. Trainable
-    numbers: d² + dp + 2d.
+    parameters: d² + dp + 2d.
 
     No published result of it is available here.
 

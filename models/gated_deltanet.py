@@ -49,7 +49,7 @@ class GatedDeltaNet(Heads[GatedDeltaNetWeights]):
         S[n] = α S[n-1] + β k (v − α S[n-1]ᵀ k)ᵀ       o[n] = norm(S[n]ᵀ q) s SiLU(G x)
 
     With ``eigenvalues`` of −1 to 1 β is twice as large. All maps start as N(0, 0.02²), A_log as log U(0, 16), b as
-    softplus⁻¹(Δ₀) with log Δ₀ uniform between log 0.001 and log 0.1 and Δ₀ ≥ 10⁻⁴, s as 1; A_log, b and s have no
+    softplus⁻¹(Δ₀) with log Δ₀ uniform between log 0.001 and log 0.1, s as 1; A_log, b and s have no
     weight decay. The read-out sees o; output map, short convolution and gated map belong to the residual block, see
     ``base.block``. Trainable parameters: 2pH⌈w/2⌉ + 2pd + 2pH + 2H + w.
 

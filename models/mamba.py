@@ -49,8 +49,8 @@ class Mamba(MatrixRecurrence[MambaWeights]):
 
     With ``eigenvalues`` of −1 to 1 (Grazzi et al. 2025, arXiv:2411.12537) 2 exp(Δ A) − 1 replaces exp(Δ A).
 
-    A_log starts as log 1 … log N, D as 1, b as softplus⁻¹(Δ₀) with log Δ₀ uniform between log 0.001 and log 0.1 and
-    Δ₀ ≥ 10⁻⁴, dt as U(−1/√r, 1/√r) and the other maps as torch.nn.Linear's, with r = ⌈p/16⌉. A_log, D and b have no
+    A_log starts as log 1 … log N, D as 1, b as softplus⁻¹(Δ₀) with log Δ₀ uniform between log 0.001 and log 0.1,
+    dt as U(−1/√r, 1/√r) and the other maps as torch.nn.Linear's, with r = ⌈p/16⌉. A_log, D and b have no
     weight decay. The read-out sees y; the short convolution and the output map belong to the residual block, see
     ``base.block``; there the convolution acts on the block's features, not on x, so z sees it too. Trainable
     parameters: 2dp + d (r + 2N) + dr + dN + 2d.

@@ -48,7 +48,7 @@ class Mamba2(MatrixRecurrence[Mamba2Weights]):
         S[n] = exp(Δ A) S[n-1] + Δ B xᵀ                  y[n] = norm((S[n]ᵀ C + D x) SiLU(Z u)) s
 
     Maps start as torch.nn.Linear's, A_log as log U(1, 16), D and s as 1, b as softplus⁻¹(Δ₀) with log Δ₀ uniform
-    between log 0.001 and log 0.1 and Δ₀ ≥ 10⁻⁴; A_log, D, b and s have no weight decay. If ``heads`` does not divide d,
+    between log 0.001 and log 0.1; A_log, D, b and s have no weight decay. If ``heads`` does not divide d,
     the last head has fewer columns. The read-out sees y; short convolution and output map belong to the residual block,
     see ``base.block``. Trainable parameters: 2pd + 2pN + pH + 3H + d.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import ceil, log
+from math import ceil
 from typing import ClassVar
 
 import numpy as np
@@ -18,10 +18,9 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, learning_rate
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Best, ModelSpec
+from longwave.models.base.time_steps import draw_log_steps
 from longwave.models.base.weights import WeightGroup
 
-LEAST, MOST = 0.001, 0.1
-"""Range of the initial time steps."""
 SLOWEST = -1e-4
 """Largest real part of an eigenvalue."""
 
@@ -80,7 +79,7 @@ class S5(Recurrence[S5Weights]):
             spectrum = torch.from_numpy(frequencies(2 * ceil(self.hidden_size / self.blocks)))
             weight.copy_(spectrum.repeat(self.blocks)[: self.hidden_size])
         elif name == "log_dt":
-            nn.init.uniform_(weight, log(LEAST), log(MOST), generator=generator)
+            draw_log_steps(weight, generator)
         else:
             nn.init.normal_(weight, 0.0, (2 * self.input_size) ** -0.5, generator=generator)
 

@@ -57,8 +57,8 @@ class UnICORNN(Stacked[UnICORNNWeights]):
 
     w, b and c are vectors: a neuron sees its own past and the layer below. Each layer is a symplectic map and can be
     inverted exactly. Initialisation: w as U(0, 1), c as U(−0.1, 0.1), b as 0, V as Kaiming-uniform with slope 8, U(−k,
-    k) with k² = 6/(65 · inputs); the read-out, of the last layer's y, as N(0, 2/d) without bias. Trainable
-    numbers: (dp + 3d) + (L − 1)(d² + 3d).
+    k) with k² = 6/(65 · inputs); the read-out, of the last layer's y, as N(0, 2/d), its bias as 0. Trainable
+    parameters: (dp + 3d) + (L − 1)(d² + 3d).
 
     Args:
         dt: 0 < Δt ≤ 1, in input steps, of all layers.

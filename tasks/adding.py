@@ -11,12 +11,11 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED
 from longwave.tasks.trivial.constant import Mean
 
 HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
-VALID_SEED, TEST_SEED = 2**31 + 1, 2**31 + 2
-"""Training seeds are below 2³¹, so no trial trains on these; torch takes at most 32 bits."""
 
 
 def sequences(length: int, seed: int, n: int) -> Sequences:

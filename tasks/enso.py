@@ -70,7 +70,7 @@ TASK = TaskSpec(
             hidden=16,
             batch=32,
             epochs=400,
-            source="τ-GRU, Table 5; batch ours, not stated",
+            source="τ-GRU, Table 9; batch ours, not stated",
             paper="taugru",
             unstated=("batch",),
         ),

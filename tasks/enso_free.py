@@ -9,11 +9,9 @@ import numpy as np
 
 from longwave.tasks.base.cache import SEED, generated
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.base.variants import split_fresh, with_fresh
-from longwave.tasks.fitzhugh_nagumo_free import SWEEP
 from longwave.tasks.fitzhugh_nagumo_free import TASK as FREE_RUN
 from longwave.tasks.formats.free import SIZES, FreeProtocol, free_runs
 from longwave.tasks.formats.ode import States, solve_delayed
@@ -62,6 +60,5 @@ TASK = replace(
     load=_load,
     source="the equation of Erichson et al. 2022, τ-GRU, eq. 22; parameters, noise and free runs are ours",
     lag="7 to 12 steps of delay; the parameters show within a cycle of some 50 steps",
-    searched=Searched(("gru", "lem", "lstm"), 0.328, 0.326, 0.388, 3, SWEEP),
     time_scales={"": 9},
 )

@@ -9,7 +9,6 @@ import numpy as np
 from longwave.tasks.base.cache import SEED, generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import FREE_RMSE, mean_squared_error, steps_ahead, valid_time
-from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.base.variants import FRESH, split_fresh, with_fresh
@@ -22,9 +21,6 @@ CURRENT, TAU, A, B = (0.45, 1.0), (0.03, 0.12), (0.6, 0.8), (0.6, 0.85)
 STEP, SUBSTEPS, FIRST = 1.0, 20, 100
 """Time units between two values, Runge-Kutta steps between them, and steps before the first that is kept."""
 PROTOCOL = FreeProtocol(centre=-0.15, spread=1.4, noise=0.1, warm=100, horizon=100)
-
-SWEEP = "infra/sweeps/free_runs.toml"
-"""The short search of three models on each free-run task."""
 
 
 def draw_starts(n: int, seed: int = SEED) -> tuple[States, States, np.random.RandomState]:
@@ -81,6 +77,5 @@ TASK = TaskSpec(
     horizon=100,
     baselines=FREE,
     further=(*(steps_ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 100)), valid_time(1.0, "steps")),
-    searched=Searched(("lem", "gru", "lstm"), 0.590, 0.55, 1.23, 3, SWEEP),
     time_scales={"": 7},
 )

@@ -111,7 +111,7 @@ TASK = TaskSpec(
     },
     source="Nangia and Bowman 2018; generator of Tay et al. 2021 (Long Range Arena), arXiv:2011.04006, with a seed",
     licence="generated, none",
-    length="501 to 1999, some 1035 on average; padded at the end",
+    length="501 to 1999, some 1045 on average; padded at the end",
     lag="up to the whole expression",
     tokens=CLOSE + 1,
     protocols=(

@@ -10,11 +10,9 @@ import numpy as np
 from longwave.tasks.base.cache import generated
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import FREE_RMSE, steps_ahead, valid_time
-from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.base.variants import split_fresh, with_fresh
-from longwave.tasks.fitzhugh_nagumo_free import SWEEP
 from longwave.tasks.fitzhugh_nagumo_free import TASK as FREE_RUN
 from longwave.tasks.formats.free import SIZES, FreeProtocol, free_runs
 from longwave.tasks.formats.ode import solve
@@ -58,15 +56,6 @@ TASK = replace(
     further=(
         *(steps_ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 110)),
         valid_time(STEP * EXPONENT, "Lyapunov times"),
-    ),
-    searched=Searched(
-        ("lem", "gru", "lstm"),
-        0.781,
-        0.750,
-        0.782,
-        3,
-        SWEEP,
-        remark="In the valid time LEM is near cubic AR: 1.5 Lyapunov times (1.3 to 1.7) against 1.3.",
     ),
     time_scales={"": 3},
 )

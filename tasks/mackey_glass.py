@@ -50,7 +50,7 @@ TASK = replace(
     title="Mackey–Glass",
     summary="Delay: predict a chaotic series whose equation has a delay of 68 steps.",
     load=_load,
-    recipes={"": replace(ENSO.recipe(""), source="τ-GRU, Table 8; batch ours, not stated")},
+    recipes={"": replace(ENSO.recipe(""), source="τ-GRU, Table 9; batch ours, not stated")},
     source="Mackey and Glass 1977; Erichson et al. 2022, τ-GRU, app. F.2: a 0.2, b 0.1, n 10, d 17, constant history",
     lag="68 steps",
     time_scales={"": 36},

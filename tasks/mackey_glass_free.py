@@ -9,11 +9,9 @@ import numpy as np
 
 from longwave.tasks.base.cache import SEED, generated
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.base.variants import split_fresh, with_fresh
-from longwave.tasks.fitzhugh_nagumo_free import SWEEP
 from longwave.tasks.fitzhugh_nagumo_free import TASK as FREE_RUN
 from longwave.tasks.formats.free import SIZES, FreeProtocol, free_runs
 from longwave.tasks.formats.ode import States, solve_delayed
@@ -63,14 +61,5 @@ TASK = replace(
     load=_load,
     source="the equation of Mackey and Glass 1977; parameters, noise and free runs are ours",
     lag="8 to 12 steps of delay; the parameters show within some 50 steps",
-    searched=Searched(
-        ("gru", "lem", "lstm"),
-        0.523,
-        0.478,
-        0.555,
-        3,
-        SWEEP,
-        remark="GRU's free runs are valid for 52 steps, those of analogues for 23.",
-    ),
     time_scales={"": 5},
 )

@@ -56,7 +56,7 @@ class Blocks(SequenceLayer[NoWeights]):
         conv: Steps of the convolution; 0 for none.
         dropout: Share of features set to 0 in training.
         members, batch_first, t_max: See ``Recurrence``.
-        chosen: Options and hyper-parameters of the cell, the same in all blocks.
+        settings: Options and hyper-parameters of the cell, the same in all blocks.
     """
 
     PARAMS = (DROPOUT,)

@@ -33,7 +33,7 @@ class Layer(nn.Module, Generic[W]):
         members: ``None`` for one layer, or the number M of members of a pack. With members every weight and
             hyper-parameter has a leading axis M.
         t_max: T_max ≥ 1, the longest memory expected, in input steps; some initialisations need it.
-        chosen: Options, and hyper-parameters: a number, one per member, or a tensor (kept in the graph; an
+        settings: Options, and hyper-parameters: a number, one per member, or a tensor (kept in the graph; an
             ``nn.Parameter`` is trained).
 
     Raises:

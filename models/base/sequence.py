@@ -17,15 +17,15 @@ class SequenceLayer(Layer[W], Generic[W]):
 
     Args:
         batch_first: Take and return (B, T, ·) in place of (T, B, ·).
-        input_size, hidden_size, members, t_max, chosen: See ``Layer``.
+        input_size, hidden_size, members, t_max, settings: See ``Layer``.
     """
 
     READS = Sequences
     STATE: ClassVar[tuple[str, ...]] = ()
     """Names of the tensors carried from step to step; in a stack, those of one layer."""
 
-    def __init__(self, input_size: int, hidden_size: int, *, batch_first: bool = False, **more: Any) -> None:
-        super().__init__(input_size, hidden_size, **more)
+    def __init__(self, input_size: int, hidden_size: int, *, batch_first: bool = False, **settings: Any) -> None:
+        super().__init__(input_size, hidden_size, **settings)
         self.batch_first = batch_first
 
     def state_shapes(self) -> dict[str, tuple[int, ...]]:

@@ -9,8 +9,6 @@ from torch import Generator, Tensor, nn
 
 LEAST, MOST = 0.001, 0.1
 """Range of the initial time steps, uniform in their logarithm."""
-FLOOR = 1e-4
-"""Smallest initial time step."""
 
 
 def draw_log_steps(weight: Tensor, generator: Generator | None) -> None:
@@ -21,5 +19,5 @@ def draw_log_steps(weight: Tensor, generator: Generator | None) -> None:
 def draw_time_steps(weight: Tensor, generator: Generator | None) -> None:
     """Fill ``weight`` with b = softplus⁻¹(Δ)."""
     draw_log_steps(weight, generator)
-    weight.exp_().clamp_(min=FLOOR)
+    weight.exp_()
     weight.add_(torch.log(-torch.expm1(-weight)))

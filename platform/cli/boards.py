@@ -176,7 +176,7 @@ def show_budget(
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print what searches with fewer trials would have found. This shows how much of a result depends on the budget.
+    """Print the best validation score of searches with fewer trials. It shows how much a result depends on the budget.
 
     Example: longwave budget fitzhugh_nagumo
     """

@@ -25,7 +25,7 @@ COMMANDS = {
         "rows:diff_rows",
         "Print what two rows differ in: settings, protocol, data, code, environment and scores.",
     ),
-    "budget": ("boards:show_budget", "Print what searches with fewer trials would have found."),
+    "budget": ("boards:show_budget", "Print the best validation score of searches with fewer trials."),
     "reproduce": ("reproduce:reproduce_row", "Train a row once more with a fresh seed and check its number."),
     "export": ("reproduce:export_weights", "Write the trained weights of a row's retraining as safetensors."),
     "models": ("listing:show_models", "List the models with their papers, or show one in full."),

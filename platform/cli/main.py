@@ -206,7 +206,3 @@ def _data_error() -> type[Exception]:
 def _command_of(error: Any) -> str:
     """Return the command whose usage is wrong."""
     return str(getattr(getattr(error, "ctx", None), "command_path", "longwave"))
-
-
-if __name__ == "__main__":
-    sys.exit(run_command())

@@ -7,7 +7,6 @@ from typing import Any
 
 from longwave.platform.literature.published import as_printed, names, published_rows
 from longwave.platform.statistics.scale import Scale
-from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.variants import split_fresh
 
 ABOUT = 0.95
@@ -21,21 +20,15 @@ def printed_for(task: str, variant: str, metric: str) -> list[Mapping[str, Any]]
 
 
 def separation(
-    scores: Mapping[str, float],
-    printed: Iterable[Mapping[str, Any]],
-    scale: Scale,
-    searched: Searched | None = None,
-    chance: float | None = None,
+    scores: Mapping[str, float], printed: Iterable[Mapping[str, Any]], scale: Scale, chance: float | None = None
 ) -> str:
-    """Return a sentence on the best trivial predictor, and on whether the task separates models. A task is saturated if
-    the error of its best trivial predictor is no larger than that of the best published number, or, if there is none,
-    of the best model of a declared short search.
+    """Return a sentence on the best trivial predictor, and on whether published numbers are better: a task is saturated
+    if the error of its best trivial predictor is no larger than that of the best published number.
 
     Args:
         scores: Metric of each trivial predictor.
         printed: Published numbers of the same variant and metric.
         scale: Scale that turns metrics into errors.
-        searched: The short search.
         chance: Metric of a predictor that ignores its inputs; None if unknown.
     """
     if not scores:
@@ -43,36 +36,19 @@ def separation(
     name = min(scores, key=lambda predictor: scale.error(scores[predictor]))
     trivial_error = scale.error(scores[name])
     at_chance = chance is not None and trivial_error >= ABOUT * scale.error(chance)
-    trivial_text = f"Best trivial predictor: {name}, {scores[name]:.4g}{', about chance' if at_chance else ''}"
+    trivial_text = f"Best trivial predictor: {name}, {scores[name]:.4g}{', about chance' if at_chance else ''}."
     best = min(printed, key=lambda number: scale.error(number["value"]), default=None)
-    if best is not None:
-        best_error = scale.error(best["value"])
-        best_printed, note = (
-            f"the best published number, {as_printed(best['printed'])} of {_called(best['model'])},",
-            "",
-        )
-    elif searched is not None:
-        best_error = scale.error(searched.score)
-        best_printed, note = _reached(searched), f" {searched.remark}".rstrip()
-    else:
-        return f"{trivial_text}. No published number shows how much better models are; a sweep does."
+    if best is None:
+        return f"{trivial_text} No published number is comparable; the task's board shows how much better models are."
+    best_error, model = scale.error(best["value"]), names().get(best["model"], best["model"])
+    best_text = f"{as_printed(best['printed'])} of {model}"
     if trivial_error <= best_error:
-        verdict = "so the task is saturated: it separates no models"
-        return f"{trivial_text}. That is no worse than {best_printed} {verdict}.{note}"
-    factor, verdict = (
-        f" {trivial_error / best_error:.3g} ×" if best_error > 0 else "",
-        "so the task still separates models",
-    )
-    return f"{trivial_text}. That is{factor or ' above'} the error of {best_printed} {verdict}.{note}"
-
-
-def _reached(search: Searched) -> str:
-    best, *others = map(_called, search.models)
-    score = f"{search.score:.3g} ({search.low:.3g} to {search.high:.3g}) of {best}"
+        return (
+            f"{trivial_text} That is no worse than the best published number, {best_text}, so the task is saturated: "
+            "it separates no models."
+        )
+    factor = f"{trivial_error / best_error:.3g} ×" if best_error > 0 else "above"
     return (
-        f"the best of a short search ({search.sweep}, {search.seeds} seeds), {score}, ahead of {' and '.join(others)},"
+        f"{trivial_text} That is {factor} the error of the best published number, {best_text}, so the task still "
+        "separates models."
     )
-
-
-def _called(model: str) -> str:
-    return names().get(model, model)

@@ -16,7 +16,8 @@ from longwave.platform.statistics.stats import Estimate, arrow, direction
 SEARCHED = (
     "Median best validation score of a search with k trials, over all subsets of the trials made; in brackets the "
     "range of 80 % of these subsets, which is no confidence interval. A search whose k trials all diverged finds "
-    "nothing. Winners score worse on test data."
+    "nothing. A trial that was stopped early counts with its best score until then, although the search could not "
+    "choose it. Winners usually score worse on test data."
 )
 
 

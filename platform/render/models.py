@@ -22,6 +22,7 @@ from longwave.platform.render.terminal import (
     print_unwrapped,
     wide_console,
 )
+from longwave.tasks.base.graphs import Graphs
 
 if TYPE_CHECKING:
     from longwave.models.base.matrix_recurrence import MatrixRecurrence
@@ -116,8 +117,10 @@ def _print_space(spec: ModelSpec, task: TaskSpec, format: Format) -> None:
 
 
 def _print_sizes(spec: ModelSpec) -> None:
-    """Print the number of trainable parameters under the recipe of each task."""
-    sizes = [(t, t.recipe(spec.name).hidden) for t in all_tasks().values()]
+    """Print the number of trainable parameters under the recipe of each task that the model can read."""
+    reads_graphs = issubclass(Graphs, spec.layer.READS)
+    tasks = [task for task in all_tasks().values() if (task.family == "graph") == reads_graphs]
+    sizes = [(t, t.recipe(spec.name).hidden) for t in tasks]
     counts = [(t.title, d, f"{spec.parameters(t.inputs, d, t.outputs):,}") for t, d in sizes]
     print_table(
         ["task", "hidden", "trainable parameters"],

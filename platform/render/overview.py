@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
@@ -25,9 +26,10 @@ from longwave.platform.statistics.verdict import ENOUGH
 AHEAD = 3
 """Columns of an overview with numbers before those of tasks."""
 MATRIX = (
-    "Cells: rank of the median; equal medians show the lowest of their ranks. Mean: average rank among the models that "
-    f"have one; equal medians share the average of their ranks. Bold: best group; {WORSE}: a trivial predictor is "
-    "better. Not worse: ranked rows that are not significantly worse than the best, itself included. A board in full: "
+    "Cells: rank of the median; equal medians show the lowest of their ranks. Mean: average rank on the boards that "
+    "count, among the models that ran on all of them, so it can be smaller than the average of a line; equal medians "
+    f"share the average of their ranks. Bold: best group; {WORSE}: a trivial predictor is better. "
+    "Not worse: ranked rows that are not significantly worse than the best, itself included. A board in full: "
     'longwave board "TITLE". Numbers: --numbers. Methods: longwave methods.'
 )
 SEPARATES: Mapping[TaskWord, str] = {"separates": "yes", "open": "open", "saturated": "no"}
@@ -73,7 +75,21 @@ def print_overviews(
     few = [str(board_numbers[board]) for part in parts for board in part.too_few_models]
     boards = f"Boards {listed(few, len(few))} do" if len(few) > 1 else f"Board {listed(few)} does"
     uncounted = f"{boards} not count in the mean: fewer than half of the models ran there." if few else ""
-    print_line(" ".join(filter(None, (MATRIX, uncounted, str(pool)))))
+    print_line(" ".join(filter(None, (MATRIX, uncounted, _other_forms(parts, board_numbers), str(pool)))))
+
+
+def _other_forms(parts: Sequence[Overview], board_numbers: Mapping[tuple[str, str], int]) -> str:
+    """Return on which boards the row of a model has another form than on most, in a sentence; empty if on none."""
+    boards: dict[str, list[str]] = {}
+    for part in parts:
+        for line in part.lines:
+            cells = {board: cell for board, cell in zip(part.tasks, line.cells, strict=True) if cell}
+            titles = Counter(cell.title for cell in cells.values())
+            for board, cell in cells.items():
+                if cell.title != titles.most_common(1)[0][0]:
+                    boards.setdefault(cell.title, []).append(str(board_numbers[board]))
+    forms = [f"{title} on {', '.join(numbers)}" for title, numbers in boards.items()]
+    return f"Other forms by board: {'; '.join(forms)}." if forms else ""
 
 
 def boards_table(rows: Sequence[Row], board_numbers: Mapping[tuple[str, str], int]) -> Table:

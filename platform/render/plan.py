@@ -54,7 +54,7 @@ def _cell_summary(cell: CellPlan) -> str:
     sizes = [f"{name} {getattr(base, name)}" for name in ("hidden", "batch", "epochs") if name not in drawn]
     protocol = [p for p in departures_of(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
     searched = f" Searched: {', '.join(sorted(drawn))}." if drawn else ""
-    return f"{cell.label}: {', '.join(sizes)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
+    return f"{cell.label}: {', '.join(sizes)}. Protocol: {'; '.join(protocol) or 'the recipe of the task'}.{searched}"
 
 
 def _warm_lines(cell: CellPlan) -> Iterator[str]:

@@ -88,7 +88,7 @@ def print_task(spec: TaskSpec, format: Format) -> None:
     metric = spec.metric
     scale = scale_of(metric.name, metric.goal, metric.unit, metric.floor(data.test.targets))
     printed = printed_for(spec.name, spec.variant, metric.name)
-    print_line(f"  {separation(scores, printed, scale, spec.searched, chance)}")
+    print_line(f"  {separation(scores, printed, scale, chance)}")
 
 
 def _predictor_line(name: str, predictor: Measured) -> tuple[str, ...]:

@@ -214,7 +214,8 @@ def _print_fitted(
     if left_out := [table.columns[k] for k in table.drop if k not in shown and not is_empty(table, k)]:
         needed = total_width([width_needed(table, k) for k in fitting_columns(table, None)])
         or_format = f" or --format {complete_format}" if complete_format else ""
-        print_line(f"  Not shown: {', '.join(reversed(left_out))}. Show them with: COLUMNS={needed}{or_format}")
+        them = "them" if len(left_out) > 1 else "it"
+        print_line(f"  Not shown: {', '.join(reversed(left_out))}. Show {them} with: COLUMNS={needed}{or_format}")
     print_line("")
 
 

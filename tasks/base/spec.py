@@ -13,7 +13,6 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.metric import Further, Metric
 from longwave.tasks.base.predictor import Baseline, Measured, Predictor, measure
 from longwave.tasks.base.raw import Source
-from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.variants import split_fresh
 
 BLIND = ("majority", "mean", "unigram", "class frequencies")
@@ -163,7 +162,6 @@ class TaskSpec:
         time_scales: Of forecasting tasks, by variant, or under ``""`` for all: the first lag, in steps, at which the
             absolute autocorrelation of the training inputs, averaged over features, falls below 1/e. Empty otherwise:
             the memory needed is then the sequence.
-        searched: Results of models in a declared short search, if there are no published numbers; else None.
     """
 
     name: str
@@ -192,7 +190,6 @@ class TaskSpec:
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
     margin: float = 1.25
     further: tuple[Further, ...] = ()
-    searched: Searched | None = None
     time_scales: Mapping[str, int] = field(default_factory=dict)
 
     @property

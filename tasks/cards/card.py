@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
 from pydantic_core import PydanticCustomError
 
+from longwave.rules import as_list
+
 ENDINGS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".ts": "ts"}
 """Format by ending; .gz may follow that of a CSV."""
 METRICS = {
@@ -31,10 +33,6 @@ def default_stride(window: int) -> int:
     return max(1, window // 4)
 
 
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 def _as_classes(value: Any) -> Any:
     if isinstance(value, list) and all(isinstance(v, int) for v in value):
         return [str(v).lower() if isinstance(v, bool) else str(v) for v in value]
@@ -42,7 +40,7 @@ def _as_classes(value: Any) -> Any:
 
 
 CardWord = Annotated[str, Field(min_length=1, max_length=200)]
-Words = Annotated[list[CardWord], BeforeValidator(_as_list)]
+Words = Annotated[list[CardWord], BeforeValidator(as_list)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 

@@ -40,7 +40,7 @@ class Program:
         targets: Values to store, and their locations.
         extra: The array for values that outlive their block: ``"kept"`` or ``"slot"``.
         rows: Locations of rows that products read, if a target provides them.
-        wanted: Values to store in any case.
+        saved: Values to store in any case.
         costly: Operations whose results are stored rather than computed again in a later block.
     """
 

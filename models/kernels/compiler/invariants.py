@@ -18,7 +18,7 @@ class Invariants:
     Each tensor in it has a number. Equal calls on equal tensors share one number.
 
     Args:
-        given: The weights that the layer was traced with.
+        weights: The weights that the layer was traced with.
     """
 
     def __init__(self, weights: Any) -> None:

@@ -47,7 +47,7 @@ class Loop:
 
     Args:
         of: The layer's drive and step.
-        given: The layer's tensors in mappings and dataclasses, of these shapes.
+        weights: The layer's tensors in mappings and dataclasses, of these shapes.
 
     Raises:
         Unsupported: The layer does something that the compiler does not support.

@@ -67,7 +67,8 @@ def plan(before: list[Node], after: list[Node], lean: bool = False, outputs: int
         before: State nodes.
         after: As many nodes of the same graph, before sums are fused.
         lean: Whether only sums are saved for the backward pass, and states after a step are read there only by
-        products: for a GPU, where arithmetic is cheaper than memory. Otherwise other expensive values are saved too.
+            products: for a GPU, where arithmetic is cheaper than memory. Otherwise other expensive values are saved
+            too.
         outputs: How many of the first states are output.
     """
     stored = frozenset(("sum",)) | (frozenset() if lean else COSTLY)

@@ -26,6 +26,7 @@ from longwave.platform.sweeps.file.values import (
     Value,
     Wider,
 )
+from longwave.rules import as_list
 
 
 def _in_form(pattern: str, rule: str) -> AfterValidator:
@@ -49,10 +50,6 @@ Name = Annotated[
 RowName = Annotated[str, _in_form("[0-9a-f]{16}", "must be the full name of a row, 16 characters of 0-9 and a-f")]
 
 
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 def _check_drops(epochs: list[int]) -> list[int]:
     if len(set(epochs)) < len(epochs):
         raise ValueError("must name each epoch once")
@@ -60,8 +57,8 @@ def _check_drops(epochs: list[int]) -> list[int]:
 
 
 Drops = Annotated[list[Count], AfterValidator(_check_drops)]
-Warm = Annotated[list[Literal["published", "rows"]], BeforeValidator(_as_list)]
-Files = Annotated[list[str], BeforeValidator(_as_list)]
+Warm = Annotated[list[Literal["published", "rows"]], BeforeValidator(as_list)]
+Files = Annotated[list[str], BeforeValidator(as_list)]
 
 
 class RecipeChanges(Strict):

@@ -366,6 +366,6 @@ def test_bench_sweep_gives_the_ratio_of_a_pack_to_one_member(capsys: pytest.Capt
 @pytest.mark.integration
 @pytest.mark.parametrize("how", ["PYTHONIOENCODING=latin-1 {} published adding", "{} published adding >&-"])
 def test_any_text_is_written_to_any_stream(how: str) -> None:
-    command = how.format(f"{sys.executable} -m longwave.platform.cli.main")
+    command = how.format(f"{sys.executable} -m longwave")
     ended = subprocess.run(["bash", "-c", command], capture_output=True)
     assert (ended.returncode, ended.stderr) == (0, b"")

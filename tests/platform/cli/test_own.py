@@ -305,9 +305,7 @@ def test_start_asks_on_a_terminal_what_is_open(
 
 
 @pytest.mark.integration
-def test_from_a_table_to_a_board_in_three_commands(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_a_table_to_a_board_in_three_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "toy.csv").write_bytes(csv(ROWS))
     options = ["--models", "lem,gru", "--seeds", "2", "--trials", "2"]
     output = say(capsys, "start", tmp_path / "toy.csv", *options)

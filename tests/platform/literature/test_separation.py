@@ -8,7 +8,6 @@ import pytest
 
 from longwave.platform.literature.separation import printed_for, separation
 from longwave.platform.statistics.scale import scale_of
-from longwave.tasks.base.searched import Searched
 
 ERROR, ACCURACY = scale_of("mse", "min", "1", 0.0), scale_of("accuracy", "max", "%", 0.5)
 
@@ -43,24 +42,10 @@ def test_of_an_accuracy_the_larger_is_the_better_and_errors_are_compared() -> No
 
 def test_without_a_printed_number_or_a_predictor_it_says_so() -> None:
     assert separation({"mean": 0.5}, [], ERROR) == (
-        "Best trivial predictor: mean, 0.5. No published number shows how much better models are; a sweep does."
+        "Best trivial predictor: mean, 0.5. No published number is comparable; the task's board shows how much better "
+        "models are."
     )
     assert separation({}, [number(1.0)], ERROR) == "No trivial predictor can run here."
-
-
-@pytest.mark.parametrize("score, saturated", [(0.31, True), (0.29, False)])
-def test_without_a_printed_number_the_best_of_a_declared_search_tells_and_it_says_which_and_how_sure(
-    score: float, saturated: bool
-) -> None:
-    search = Searched(("gru", "lem", "lstm"), score, 0.2, 0.4, 3, "a.toml", remark="More holds.")
-    output = separation({"mean": 1.0, "analogues": 0.3}, [], ERROR, search)
-    assert (
-        f"the best of a short search (a.toml, 3 seeds), {score} (0.2 to 0.4) of GRU, ahead of LEM and LSTM," in output
-    )
-    assert output.endswith(" More holds.")
-    assert ("saturated: it separates no models" in output) == saturated
-    assert ("1.03 × the error of" in output and "still separates models" in output) == (not saturated)
-    assert "a.toml" not in separation({"mean": 1.0}, [number(0.1)], ERROR, search)
 
 
 @pytest.mark.parametrize("score, blind", [(15.85, True), (18.0, True), (25.0, False)])

@@ -57,7 +57,7 @@ def test_a_traceback_shows_the_line_that_failed(tmp_path: Path) -> None:
 
 @pytest.mark.integration  # another process imports Longwave
 def test_what_is_pickled_here_is_unpickled_by_a_process_that_knows_nothing_of_the_plugin(
-    plugin: Plugin, folder: Path, tmp_path: Path
+    plugin: Plugin, folder: Path
 ) -> None:
     pickled = pickle.dumps(module_of(plugin, "leaky.py").DT), pickle.dumps(module_of(plugin, "leaky.py").Leaky)
     script = "import pickle, sys; print(*(pickle.loads(part) for part in pickle.load(sys.stdin.buffer)))"

@@ -113,8 +113,8 @@ def test_a_column_of_dashes_goes_unsaid_and_what_is_left_out_is_named(
         "  protocol: x",
         "  A note.",
         "  Not shown: mean. Show",
-        "  them with: COLUMNS=36",
-        "  or --format csv",
+        "  it with: COLUMNS=36 or",
+        "  --format csv",
         "",
     ]
     for width, left_out in (("35", True), ("36", False)):

@@ -9,7 +9,7 @@ import pytest
 from longwave.models.base.param import Param
 from longwave.platform.about import describe_model
 from longwave.platform.registry import all_models
-from longwave.platform.render.models import fit_text
+from longwave.platform.render.models import _print_sizes, fit_text
 
 
 @pytest.mark.parametrize("name", all_models())
@@ -48,3 +48,14 @@ def test_a_hyper_parameter_says_how_it_is_drawn_and_what_happens_without_it() ->
     for default, words in ((None, "absent"), (0.25, "0.25"), ("beta", "as beta")):
         fixed = Param("p", "p", 0, 1, False, "1", "", zero=True, searched=False, default=default)
         assert (fixed.draw, fixed.if_not_given) == ("linear", words)
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "other"), [("cornn", "Parity", "Karate club"), ("gcn", "Karate club", "Parity")]
+)
+def test_a_models_size_is_shown_under_the_recipes_of_the_tasks_that_it_can_read(
+    name: str, read: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _print_sizes(all_models()[name])
+    printed = capsys.readouterr().out
+    assert read in printed and other not in printed

@@ -1,4 +1,4 @@
-"""How many seeds rank so many models: against the simulated powers of shared/design/statistics.md and few_seeds.md."""
+"""How many seeds rank so many models: against simulated powers."""
 
 from __future__ import annotations
 

@@ -100,9 +100,7 @@ def test_a_resample_of_the_archive_has_each_class_as_often_as_it_can(k: int, cla
     assert data.train is not None and data.test.lengths is None
 
 
-def test_another_file_than_the_one_a_task_was_written_for_is_named_and_nothing_is_written(
-    shipped: Packaged, tmp_path: Path
-) -> None:
+def test_another_file_than_the_one_a_task_was_written_for_is_named_and_nothing_is_written(shipped: Packaged) -> None:
     before = {path.name for path in shipped.folder.iterdir()}
     shipped.locate("toy")
     assert shipped.foreign and {path.name for path in shipped.folder.iterdir()} == before

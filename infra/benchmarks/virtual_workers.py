@@ -22,12 +22,10 @@ from typing import Any
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.on_ray.messages import StdinQueue
+from longwave.platform.sweeps.on_ray.messages import REPORT_SECONDS, StdinQueue
 from longwave.platform.sweeps.place.devices import ClusterNode, Slot
 from longwave.platform.training.journal import Journal
 
-REPORT_SECONDS = 1.0
-"""As in ``on_ray.worker``: points are batched this long, everything else is sent at once."""
 LOOK_SECONDS = 0.2
 """Interval at which virtual workers check whether to drain."""
 BORN = 1.75e9

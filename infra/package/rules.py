@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -30,6 +30,11 @@ RULES = {
     "less_than_equal": "must be at most {le}",
 }
 """By the type of pydantic's error, the rule; its subject is the key. Every least length in Longwave is 1."""
+
+
+def as_list(value: Any) -> Any:
+    """Return a word as a list of one, and anything else unchanged, so that a file may give either."""
+    return [value] if isinstance(value, str) else value
 
 
 def describe_rule(error: ErrorDetails) -> str:

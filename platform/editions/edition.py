@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from longwave.platform.boards.columns import record
+from longwave.platform.boards.columns import of, record
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
@@ -90,7 +90,7 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
     """Return the edition in the content of a ``board.json``.
 
     Raises:
-        ConfigError: It has another schema version, or its rows do not match its hash.
+        ConfigError: It has another schema version, its rows do not match its hash, or one lacks a field.
     """
     if not isinstance(content, Mapping) or not isinstance(content.get("rows", []), list):
         raise ConfigError(f"{place} is not in the format of an edition. Publish it again.")
@@ -105,6 +105,11 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
         raise ConfigError(f"{place}: the field {error} is missing. Publish it again.") from None
     if loaded.sha256 != content.get("sha256"):
         raise ConfigError(f"{place}: its rows were changed after publishing: their hash is {loaded.id}, not its own.")
+    needed = {*(column.key for column in of("record")), "seeds"}
+    for k, row in enumerate(loaded.rows, 1):
+        if not isinstance(row, Mapping) or (missing := sorted(needed - row.keys())):
+            problem = f"row {k} has no field {missing[0]}" if isinstance(row, Mapping) else f"row {k} is no record"
+            raise ConfigError(f"{place}: {problem}. Publish it again.")
     return loaded
 
 

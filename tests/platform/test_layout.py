@@ -199,10 +199,9 @@ def test_tests_lie_where_what_they_test_lies() -> None:
 
 def test_every_folder_of_python_files_is_in_the_package_list() -> None:
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    listed = {Path(tool["package-dir"][name]) for name in tool["packages"]} - {Path("infra/package")}
+    listed = {Path(*name.split(".")[1:]) for name in tool["packages"]} - {Path()}
     folders = {path.parent.relative_to(ROOT) for path in python_files(*FOLDERS)}
     assert folders == listed
-    assert set(tool["packages"]) == set(tool["package-dir"])
 
 
 def test_package_citation_changelog_and_images_say_one_version() -> None:
@@ -238,6 +237,30 @@ def test_sections_of_docstrings_indent_the_lines_that_continue_an_entry() -> Non
             entries += len(lines)
             wrong += [f"{path.name}: {line}" for line in lines if not re.match(r"[*\w][\w*., …]*:( |$)", line)]
     assert entries > 500 and not wrong, wrong
+
+
+@pytest.mark.integration
+def test_arguments_in_a_docstring_are_arguments_of_the_code() -> None:
+    wrong, count = [], 0
+    for path in python_files(*FOLDERS, "infra/tools", "tests"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            code: ast.AST | None = node
+            if isinstance(node, ast.ClassDef):
+                code = next((each for each in node.body if getattr(each, "name", "") == "__init__"), None)
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and isinstance(code, ast.FunctionDef):
+                names = documented_arguments(ast.get_docstring(node) or "")
+                count += len(names)
+                known = {each.arg for each in ast.walk(code.args) if isinstance(each, ast.arg)}
+                more = code.args.kwarg is not None  # a layer's options and hyper-parameters
+                wrong += [f"{path.name}: {node.name}: {name}" for name in names if name not in known and not more]
+    assert count > 1000 and not wrong, wrong
+
+
+def documented_arguments(docstring: str) -> list[str]:
+    """Return the names under Args of a docstring."""
+    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)+)", docstring, re.MULTILINE)
+    entries = re.findall(r"^ {4}(\S[^:]*):", section[1], re.MULTILINE) if section else []
+    return [name.strip().lstrip("*") for entry in entries for name in entry.split(",")]
 
 
 def test_the_code_is_formatted_and_lint_free() -> None:

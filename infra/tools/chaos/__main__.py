@@ -53,10 +53,21 @@ halving = {{ first = 3, eta = 2 }}
 """Search trials in cohorts, and retrainings; one pack each, so that packs are the same after a resume."""
 FULL = {"models": '["lem", "cornn"]', "trials": 6, "retrain": 2, "epochs": 80}
 SHORT = {"models": '["lem"]', "trials": 4, "retrain": 1, "epochs": 60}
-WRONG = ("lost", "duplicated", "wrong", "bricked", "orphans")
+WRONG = ("lost", "duplicated", "wrong", "unusable", "orphans")
 IDLE = 5
 """Sweeps without a fault after which a case is given up."""
-HEAD = ("case", "sweeps", "faults", "lost", "duplicated", "silently wrong", "bricked", "orphans", "equal", "to the bit")
+HEAD = (
+    "case",
+    "sweeps",
+    "faults",
+    "lost",
+    "duplicated",
+    "silently wrong",
+    "unusable",
+    "orphans",
+    "equal",
+    "to the bit",
+)
 
 
 @dataclass(frozen=True)
@@ -213,7 +224,8 @@ def markdown_report(lines: Sequence[Line], harness: Harness) -> str:
         "retrainings; faults come after shares of its epochs that are drawn uniformly, some while it starts again. An",
         "auditor compares store, MLflow and each trial's own log. Results equal those of an undisturbed run to the bit",
         "if a trial was trained in the same pack, else within 1e-4; the retrained trials, and so the winners, are the",
-        "same.",
+        "same. Unusable: a damaged store, or a sweep that does not finish. Orphans: processes, leases and attempts",
+        "without an end.",
         "", f"{os.cpu_count()} cores, {memory}; {time.strftime('%d %b %Y')}; {hours:.1f} hours;"
         f" commits {', '.join(sorted({d['commit'] for d in done}))}.", "",
         markdown_table(lines), "",

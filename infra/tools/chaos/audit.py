@@ -68,7 +68,7 @@ class Findings:
     lost: Sequence[str] = ()
     duplicated: Sequence[str] = ()
     wrong: Sequence[str] = ()
-    bricked: Sequence[str] = ()
+    unusable: Sequence[str] = ()
     orphans: Sequence[str] = ()
     trials: int = 0
     equal: int = 0
@@ -77,7 +77,7 @@ class Findings:
     @property
     def clean(self) -> bool:
         """Whether nothing is wrong and all results are equal."""
-        return not any((self.lost, self.duplicated, self.wrong, self.bricked, self.orphans)) and (
+        return not any((self.lost, self.duplicated, self.wrong, self.unusable, self.orphans)) and (
             self.equal == self.trials
         )
 

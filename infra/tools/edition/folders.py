@@ -21,7 +21,7 @@ from longwave.platform.editions.folder import FOLDER
 from longwave.platform.editions.shipped import FILE
 from longwave.platform.exchange.bundle import ENDING
 
-LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
+LONGWAVE = [sys.executable, "-m", "longwave"]
 """The command, in this Python."""
 SHOWN = 1
 """Number of the edition that the package shows where there is no store yet."""

@@ -76,7 +76,7 @@ class Findings:
 
 
 def write_report(rows: Sequence[Row], findings: Findings, made: Edition, folder: Path, folders: EditionFolders) -> None:
-    """Write the report of an edition; for the one that the README shows, also its answer and its heat map.
+    """Write the report of an edition, and what the README shows of it.
 
     Args:
         rows: Of all boards, one board after the other.
@@ -88,18 +88,18 @@ def write_report(rows: Sequence[Row], findings: Findings, made: Edition, folder:
     people = folders.surprises.read_text("utf-8") if folders.surprises.exists() else ""
     text = format_report(rows, replace(findings, surprises=people), made.title, made.id, folders.number)
     (folder / "REPORT.md").write_text(text, encoding="utf-8")
-    _show(rows, folders)
+    _update_readme(rows, folders)
 
 
-def _show(rows: Sequence[Row], folders: EditionFolders) -> None:
-    """Write an edition's heat map, and its answer into the README where that marks a place for it."""
+def _update_readme(rows: Sequence[Row], folders: EditionFolders) -> None:
+    """Write an edition's answer into the README where that marks a place for it, and its heat map if it is there."""
     parts = overviews(rows)
-    if svg := heat_map(parts[0]):
-        folders.heat_map.write_text(svg.svg(WIDTH), encoding="utf-8")
     answer = "\n\n".join(map(over_all, parts))
     pattern, before = ANSWER.format(folders.number), folders.readme.read_text(encoding="utf-8")
     text = re.sub(pattern, lambda match: f"{match[1]}{answer}\n{match[2]}", before)
     folders.readme.write_text(text, encoding="utf-8")
+    if folders.heat_map.name in text and (figure := heat_map(parts[0])):
+        folders.heat_map.write_text(figure.svg(WIDTH), encoding="utf-8")
 
 
 def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: str, number: int = SHOWN) -> str:

@@ -25,7 +25,7 @@ class SeedLaw:
     """One law of a board.
 
     Attributes:
-        name: As in the table of the design.
+        name: As the report prints it.
         draw: Generator, models and seeds to errors, (models, seeds), infinite where diverged.
         better: From the number of models to one number each, (models,): the model with the larger number is better,
             P(better seed) > ½; neither is if they are equal.

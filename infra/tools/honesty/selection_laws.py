@@ -22,7 +22,7 @@ SHARES = np.array([1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0])
 GAIN = 2.0
 """How much a seed that learns gains, in the log of its error."""
 LEARNED = -1.0
-"""A score below this beats the constant predictor in ``Bimodal``, whose other settings score about 0."""
+"""A score below this beats the constant predictor; settings that learn nothing score about 0."""
 
 
 class Settings(Protocol):

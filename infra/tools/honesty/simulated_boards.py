@@ -57,7 +57,7 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """As in the table of the design."""
+        """As the report prints it."""
         kind = f"{self.sd:g} sd" if self.sd else f"× {self.ratio:g}, cv {100 * self.cv:.0f} %"
         how = "diverge" if math.isinf(self.at) else "at chance"
         return kind + (f", all {100 * self.failing:.0f} % {how}" if self.failing else "")

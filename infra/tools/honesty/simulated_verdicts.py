@@ -251,7 +251,7 @@ BOUNDS = (
     Bound(_make_grid(ALL, HALF, digits=1, cvs=(0.05, 0.22)), "reproduced", 0.01),
     Bound(_make_grid(ALL, digits=1, cvs=(0.05, 0.22)), "worse", 0.03),
 )
-"""The claims in statistics.md below its table, and in issue 14."""
+"""The claims of Methods about verdicts besides ``TABLE``."""
 
 
 def verdict_cases(cases: int = CASES) -> list[Callable[[], list[Line]]]:

@@ -125,7 +125,7 @@ def test_a_planted_orphan_is_found(planted: dict[str, Any], line: str) -> None:
 
 
 def test_what_bricks_a_sweep_is_found() -> None:
-    assert audit(scene(broken=["exit 2: The store is damaged"])).bricked == ["exit 2: The store is damaged"]
+    assert audit(scene(broken=["exit 2: The store is damaged"])).unusable == ["exit 2: The store is damaged"]
 
 
 def test_a_log_stands_on_its_newest_session_and_no_replaced_one_is_heard() -> None:

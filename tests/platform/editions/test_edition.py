@@ -15,7 +15,7 @@ from longwave.platform.boards.answer import over_all
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import overviews
 from longwave.platform.editions.changes import Change, difference
-from longwave.platform.editions.edition import Edition, edition, load
+from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group
 from longwave.platform.storage.boards import read_board
@@ -100,6 +100,17 @@ def test_a_file_without_a_field_is_no_edition() -> None:
     content = made([retrained("a", LOW)]).to_dict()
     del content["commit"]
     with pytest.raises(ConfigError, match="here: the field 'commit' is missing"):
+        load(content, "here")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [([5], "here: row 1 is no record"), ([{"title": "a"}], r"here: row 1 has no field \w+\. Publish it again")],
+)
+def test_an_edition_whose_hash_is_right_and_whose_rows_are_not_is_refused(rows: list[Any], message: str) -> None:
+    head: dict[str, Any] = {"title": "T", "created": "2026-01-01T00:00:00Z", "commit": "c"}
+    content = {**head, "schema": SCHEMA, "rows": rows, "sha256": Edition(rows, **head).sha256}
+    with pytest.raises(ConfigError, match=message):
         load(content, "here")
 
 

@@ -37,7 +37,7 @@ def test_a_pack_asked_to_pause_goes_on_to_the_bit(model: str, tmp_path: Path) ->
             theirs.test, theirs.valid, theirs.best_epoch, theirs.epochs)  # fmt: skip
 
 
-def test_without_a_checkpoint_a_pause_starts_anew(tmp_path: Path) -> None:
+def test_without_a_checkpoint_a_pause_starts_anew() -> None:
     config, events, ask = trial(), PackRecorder(), at(7)
     assert [train([config], events, draining=ask) for _ in range(2)] == ["paused", "over"]
     assert events.began == [{config.id: 0}] * 2 and events.curve(config)[1:] == trained([config]).curve(config)

@@ -68,7 +68,7 @@ def folders(tmp_path: Path) -> EditionFolders:
     names = ("sweeps", "board", "home", "trust.txt", "README.md", "edition.json.xz", "submissions")
     made = EditionFolders(*(tmp_path / name for name in names))
     made.sweeps.mkdir()
-    made.readme.write_text("Ours:\n<!-- edition 1 -->\n<!-- /edition 1 -->\nThat is all.\n")
+    made.readme.write_text("Ours:\n<!-- edition 1 -->\n<!-- /edition 1 -->\nheat-map-1.svg\n")
     made.trust.write_text(f"# hashes\n{'e' * 64} {'f' * 64}  # another\n", encoding="utf-8")
     adding = 'variant = "N=20"\nbatch = 10\nsteps = 20'
     for name, task, more, epochs in (("a", "adding", adding, 400), ("b", "digits", "", 8)):
@@ -155,7 +155,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert rows(folders) == before and {file.name: file.read_bytes() for file in folders.results} == results
     assert (folders.edition / "REPORT.md").read_text().endswith("## Surprises\n\nwhat people wrote\n")
     shown = folders.readme.read_text()
-    assert shown.startswith("Ours:\n<!-- edition 1 -->\n") and shown.endswith("<!-- /edition 1 -->\nThat is all.\n")
+    assert shown.startswith("Ours:\n<!-- edition 1 -->\n") and shown.endswith("<!-- /edition 1 -->\nheat-map-1.svg\n")
     assert "of 2 boards" in shown and "<svg" in folders.heat_map.read_text()
     assert not [row for row in before if row["kind"] == "retrained" and row["untrusted"]]
 

@@ -88,8 +88,8 @@ COLUMNS: tuple[Column, ...] = (
            " above another if, of one seed each, its seed is significantly more often the better one (guarded rank"
            " test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded and untrusted rows have"
            " none.", "whole", ALL, write=texts.rank),
-    Column("ties", "ties", "Rows that share a letter do not differ significantly; “a” is the best group.",
-           "text", ("page", *DATA)),
+    Column("ties", "ties", "Rows that share a letter do not differ significantly. Rows that share none may not differ"
+           " either: the range of ranks counts the differences.", "text", ("page", *DATA)),
     Column("title", "model", "Name in print, with the options that are not the default; for people also what"
            " distinguishes it from other rows of that name.", "text", ALL, write=lambda row: row.label, prose=True),
     Column("superseded", "superseded", "Why the row is superseded: it has an older version than what is trained now,"

@@ -57,6 +57,17 @@ def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tas
     assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 separating boards")
 
 
+def test_a_row_of_another_form_than_most_of_its_model_is_named_with_its_board(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bare = [on(task, model, GRU) for task in "uv" for model in ("lem", "gru")]
+    print_overviews(rows(bare, []), EVERYBODY, Format.table)
+    assert "Other forms" not in capsys.readouterr().out
+    block = on("w", "gru", GRU, title="GRU (block pre)")
+    print_overviews(rows([*bare, block, on("w", "lem", LEM)], []), EVERYBODY, Format.table)
+    assert "Other forms by board: GRU (block pre) on 3." in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_task_that_fewer_than_half_of_the_models_ran_counts_neither_in_scores_nor_in_ranks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -33,7 +33,7 @@ from chaos.sweep import Running, clear_episode, read_store
 from longwave.files import atomic_file
 from longwave.platform.records.identity import digest
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.trackers.mlflow import connect
+from longwave.platform.sweeps.trackers.mlflow.client import connect
 from longwave.platform.training.environment import CODE_HASH
 
 SWEEP = """

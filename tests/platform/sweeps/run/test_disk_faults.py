@@ -114,7 +114,7 @@ def test_a_copy_whose_file_is_refused_is_a_line_and_is_sent_later(store: Store, 
     configs, file = fill(store, 3, 5), tmp_path / "mlflow.db"
     requested = ["mlflow", "sync", "filled", "--store", store.url, "--server", f"sqlite:///{file}"]
     again = [sys.executable, "-W", "ignore", "-m", "longwave", *requested]
-    blank = f"from longwave.platform.sweeps.trackers.mlflow import connect; connect('sqlite:///{file}')"
+    blank = f"from longwave.platform.sweeps.trackers.mlflow.client import connect; connect('sqlite:///{file}')"
     subprocess.run([sys.executable, "-W", "ignore", "-c", blank], check=True, capture_output=True)
     paths = [file.with_name(file.name + end) for end in ("", "-wal", "-journal")]
     code, output, err = refused(tmp_path, *requested, faults=[f"pwrite64:{fault}"], paths=paths)

@@ -33,8 +33,10 @@ from longwave.platform.sweeps.file.reading import read_sweep
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import driver
-from longwave.platform.sweeps.trackers import background, mlflow
+from longwave.platform.sweeps.trackers import background
 from longwave.platform.sweeps.trackers.follow import send_sweep
+from longwave.platform.sweeps.trackers.mlflow.client import connect
+from longwave.platform.sweeps.trackers.mlflow.runs import EPOCHS, MLflowTracker
 from longwave.platform.sweeps.trackers.tracker import TrackedSweep, TrackerError, TrackerName
 
 Tiny = Callable[..., SweepFile]
@@ -82,7 +84,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("blank") / "blank.db"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        mlflow.connect(f"sqlite:///{file}")
+        connect(f"sqlite:///{file}")
     return file
 
 
@@ -98,7 +100,7 @@ def send(store: Store, url: str, sweep: str = "filled", storage: Path = Path("no
 
 def tree(url: str) -> tuple[Any, dict[str, list[Any]]]:
     """Return MLflow's client and all runs that show, by the id of the run above them; "" of the uppermost."""
-    client = mlflow.connect(url)
+    client = connect(url)
     experiments = [e.experiment_id for e in client.search_experiments() if e.name == "longwave"]
     below: dict[str, list[Any]] = {}
     for run in client.search_runs(experiments, max_results=1000) if experiments else ():
@@ -194,7 +196,7 @@ def test_a_sweep_is_a_run_with_its_cells_and_their_trials_beneath_as_a_client_of
             cell, [t for t in store.trials("tiny") if t.config.model == model and t.config.phase == "retrain"]
         )
     assert [i.dataset.name for i in runs["top"].inputs.dataset_inputs] == ["adding N=20"]
-    client = mlflow.connect(server)
+    client = connect(server)
     client.download_artifacts(runs["top"].info.run_id, "sweep.toml", str(tmp_path))
     assert read_sweep(tmp_path / "sweep.toml") == file and runs["top"].data.params["task"] == "adding"
 
@@ -242,7 +244,7 @@ def test_a_copy_that_broke_off_at_any_call_is_completed_without_doubles(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(store, 3, 2)
-    url, real, left = f"sqlite:///{file}", mlflow.connect, [0]
+    url, real, left = f"sqlite:///{file}", connect, [0]
 
     class Cut:
         """A client that is cut off after some calls, whether the last one arrived or not."""
@@ -264,7 +266,7 @@ def test_a_copy_that_broke_off_at_any_call_is_completed_without_doubles(
 
             return call
 
-    monkeypatch.setattr(mlflow, "connect", lambda address: Cut(real(address)))
+    monkeypatch.setattr("longwave.platform.sweeps.trackers.mlflow.runs.connect", lambda address: Cut(real(address)))
     for k in range(2, 40):
         left[0], lost = k // 2 + 4, bool(k % 2)
         try:
@@ -317,7 +319,7 @@ def test_a_run_that_a_slow_server_created_twice_is_deleted(
         patched.setattr(MlflowClient, "create_run", create_run)
         assert send(store, url) == 3
     sent = assert_copied(store, url, "filled")
-    client = mlflow.connect(url)
+    client = connect(url)
     for run in (sent["top"], *sent["cells"], *sent["trials"].values()):  # created once more, after the last search
         tags = {name: text for name, text in run.data.tags.items() if name not in ("epoch", "status")}
         client.create_run(run.info.experiment_id, run.info.start_time, tags, run.info.run_name)
@@ -336,7 +338,7 @@ def test_a_run_that_a_server_gives_on_two_pages_or_without_end_is_found_once_and
         return Page(SimpleNamespace(info=info[k], data=SimpleNamespace(tags={"part": k})) for k in remaining.pop(0))
 
     deleted, remaining = list[str](), [*pages]
-    tracker = mlflow.MLflowTracker(TrackerName("mlflow", "http://127.0.0.1:9"))
+    tracker = MLflowTracker(TrackerName("mlflow", "http://127.0.0.1:9"))
     tracker.client = SimpleNamespace(search_runs=search_runs, delete_run=deleted.append)
     tracker.sweep, tracker.runs, tracker.experiment = TrackedSweep("demo", "1", {}, 0.0, []), {}, "1"
     assert [run.info.run_id for run in tracker._find_runs_and_delete_doubles()] == ["a", "b", "c"] and deleted == []
@@ -449,7 +451,7 @@ def test_an_experiment_of_another_name_is_used_where_mlflow_names_one(
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
     fill(store, 1, 2)
     send(store, f"sqlite:///{file}")
-    assert [e.name for e in mlflow.connect(f"sqlite:///{file}").search_experiments()] == ["mine", "Default"]
+    assert [e.name for e in connect(f"sqlite:///{file}").search_experiments()] == ["mine", "Default"]
 
 
 @pytest.mark.integration
@@ -474,7 +476,7 @@ def test_runs_that_were_deleted_in_mlflow_come_back_with_all_below_them(store: S
 def test_a_renamed_experiment_is_found_again_and_a_deleted_one_is_an_error(store: Store, file: Path) -> None:
     fill(store, 1, 2)
     send(store, url := f"sqlite:///{file}")
-    client = mlflow.connect(url)
+    client = connect(url)
     experiment = client.get_experiment_by_name("longwave").experiment_id
     client.rename_experiment(experiment, "mine")
     assert send(store, url) == 0
@@ -491,7 +493,7 @@ def test_a_request_that_fails_among_those_of_a_long_trial_leaves_the_rest_to_be_
 ) -> None:
     from mlflow import MlflowClient
 
-    fill(store, 1, 2 * mlflow.EPOCHS + 3)
+    fill(store, 1, 2 * EPOCHS + 3)
     sent, real = list[int](), MlflowClient.log_batch
 
     def log_batch(client: MlflowClient, run: str, metrics: Any = (), params: Any = (), tags: Any = ()) -> None:

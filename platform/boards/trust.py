@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from longwave.platform.boards.row import SHORT
-from longwave.platform.boards.verification import verification
+from longwave.platform.boards.verification import describe_verification
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group
 
@@ -86,7 +86,7 @@ class RowTrust:
         group = self.group
         bundles = [group.came[run] for run in self.untrusted_runs] if self.untrusted else []
         aside = 0 if self.untrusted else len(self.untrusted_runs)
-        return verification(group.checks, group.reruns, bundles, aside, group.untrusted_searches)
+        return describe_verification(group.checks, group.reruns, bundles, aside, group.untrusted_searches)
 
 
 def trust_in(group: Group, trust: Collection[str]) -> RowTrust:

@@ -21,7 +21,7 @@ MEANING = (
 )
 
 
-def verification(
+def describe_verification(
     checks: Sequence[bool],
     reruns: Sequence[str],
     bundles: Sequence[str] = (),
@@ -44,8 +44,8 @@ def verification(
         ``trained here``, ``schema-checked``: some were imported and every check passed, ``claimed``: some were
         imported although a check raised a flag; or what re-runs here gave: ``re-run once``, ``re-run 3 times, 1
         outside its interval``, ``re-run once, claimed with flags``. Untrusted rows begin with ``untrusted, of
-        3f9c12ab77d0``; with ``aside`` it ends with ``20 imported and untrusted``, with
-        ``searches`` with ``chosen by an untrusted search of 3f9c12ab77d0``.
+        3f9c12ab77d0``; with ``aside`` it ends with ``20 imported and untrusted``, with ``searches`` with ``chosen by an
+        untrusted search of 3f9c12ab77d0``.
     """
     level = CLAIMED if not all(checks) else CHECKED if checks else HERE
     inside, outside = reruns.count("inside"), reruns.count("outside")

@@ -107,9 +107,10 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
         raise ConfigError(f"{place}: its rows were changed after publishing: their hash is {loaded.id}, not its own.")
     needed = {*(column.key for column in of("record")), "seeds"}
     for k, row in enumerate(loaded.rows, 1):
-        if not isinstance(row, Mapping) or (missing := sorted(needed - row.keys())):
-            problem = f"row {k} has no field {missing[0]}" if isinstance(row, Mapping) else f"row {k} is no record"
-            raise ConfigError(f"{place}: {problem}. Publish it again.")
+        if not isinstance(row, Mapping):
+            raise ConfigError(f"{place}: row {k} is no record. Publish it again.")
+        if missing := needed - row.keys():
+            raise ConfigError(f"{place}: row {k} has no field {min(missing)}. Publish it again.")
     return loaded
 
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from longwave.files import own_file
 from longwave.platform.errors import NoStoreError, StoreError
+from longwave.platform.paths import sqlite_file
 from longwave.platform.redaction import redacted
 
 PRAGMAS = ("busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")
@@ -82,8 +83,7 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
 
 def check_folder(url: str) -> None:
     """Raise StoreError if the folder of a SQLite store does not exist."""
-    head, _, file = url.partition(":///")
-    if head.startswith("sqlite") and not (folder := Path(file).parent).is_dir():
+    if (file := sqlite_file(url)) and not (folder := file.parent).is_dir():
         raise StoreError(f"There is no folder {folder}. Create it, or name another store.")
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 
-def until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
     """Wait until a condition holds; fail after some seconds."""
     end = time.monotonic() + seconds
     while not condition():

@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 from deployed import DEPLOY, TINY, blocks, listens, own_environment, started
 from prometheus_client.parser import text_string_to_metric_families
-from waiting import free_port, until
+from waiting import free_port, wait_until
 
 SERVICES = {"MLflow": ("127.0.0.1", "5000"), "The Lab": ("127.0.0.1", "8501"), "The head": ("127.0.0.2", "6379")}
 
@@ -66,10 +66,10 @@ def test_the_pages_lines_start_all_services_and_a_sweep_runs_on_them(
         for name, (address, port) in SERVICES.items():
             stack.enter_context(started(first + lines[name], tmp_path, tmp_path / f"{name}.log", database))
             if name == "The head":
-                until(lambda address=address, port=port: listens(address, int(ports[port])))  # type: ignore[misc]
+                wait_until(lambda address=address, port=port: listens(address, int(ports[port])))  # type: ignore[misc]
         stack.enter_context(started(first + lines["A worker"], tmp_path, tmp_path / "worker.log", database))
         for port, path in (("5000", "health"), ("8501", "_stcore/health")):
-            until(lambda port=port: listens("127.0.0.1", int(ports[port])))  # type: ignore[misc]
+            wait_until(lambda port=port: listens("127.0.0.1", int(ports[port])))  # type: ignore[misc]
             with urlopen(f"http://127.0.0.1:{ports[port]}/{path}", timeout=60) as answer:
                 assert answer.status == 200
         shown: dict[str, float] = {}

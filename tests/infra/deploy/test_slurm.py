@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from deployed import DEPLOY, TINY, own_environment
-from waiting import until
+from waiting import wait_until
 
 from longwave.platform.storage.store import Store
 
@@ -83,7 +83,7 @@ def test_term_before_the_time_is_up_saves_checkpoints_and_ends_with_143(tmp_path
     url = f"sqlite:///{tmp_path}/home/longwave.db"
     with (tmp_path / "log").open("wb") as log:
         job = subprocess.Popen(["bash", SCRIPT, file, "--mlflow", "off"], env=env, stdout=log, stderr=log)
-    until(lambda: (tmp_path / "home/longwave.db").exists() and _epochs(url) > 20)
+    wait_until(lambda: (tmp_path / "home/longwave.db").exists() and _epochs(url) > 20)
     job.send_signal(signal.SIGTERM)
     assert job.wait(120) == 143, (tmp_path / "log").read_text()
     time.sleep(1)

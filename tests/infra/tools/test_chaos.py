@@ -124,7 +124,7 @@ def test_a_planted_orphan_is_found(planted: dict[str, Any], line: str) -> None:
     assert [text for text in audit(scene(**planted)).orphans if re.search(line, text)]
 
 
-def test_what_bricks_a_sweep_is_found() -> None:
+def test_what_makes_a_sweep_unusable_is_found() -> None:
     assert audit(scene(broken=["exit 2: The store is damaged"])).unusable == ["exit 2: The store is damaged"]
 
 

@@ -112,6 +112,13 @@ def test_jittered_re_runs_by_others_raise_no_n() -> None:
     assert row.verification == "trained here, 20 imported and untrusted" and len(row.trials) == 25
 
 
+def test_a_row_that_an_untrusted_search_chose_replaces_no_trusted_row() -> None:
+    for bundles, replaced in (((), True), ((A,), False)):
+        chosen = replace(retrained("gru", [1.0, 1.1, 1.2]), untrusted_searches=bundles)
+        board = rows([retrained("lem", [1.0, 1.1, 1.2], rejected_for=[chosen.row]), chosen], [])
+        assert bool(one(board, "lem").superseded) is replaced
+
+
 def test_fabricated_seeds_stay_untrusted_beside_a_bundle_that_is_trusted() -> None:
     group = came("ours", [0.1, 0.11, 0.12], 3)
     mixed = came("ours", [0.1, 0.11, 0.12], 3)

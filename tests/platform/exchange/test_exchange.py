@@ -22,9 +22,9 @@ from rich.console import Console
 
 from longwave.platform.boards.methods import methods
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.verification import verification
+from longwave.platform.boards.verification import describe_verification
 from longwave.platform.cli.main import main
-from longwave.platform.errors import StoreError
+from longwave.platform.errors import ConfigError, StoreError
 from longwave.platform.exchange import intake, remade
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
@@ -435,16 +435,16 @@ def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
 
 
 def test_levels_are_words() -> None:
-    assert verification([], []) == verification([], ["undecided"]) == "trained here"
-    assert verification([True, True], []) == "schema-checked"
-    assert verification([True, False], []) == verification([False, True], []) == "claimed"
-    assert verification([True], ["inside", "outside"]) == "re-run 2 times, 1 outside its interval"
-    assert verification([False], ["inside"]) == "re-run once, claimed with flags"
+    assert describe_verification([], []) == describe_verification([], ["undecided"]) == "trained here"
+    assert describe_verification([True, True], []) == "schema-checked"
+    assert describe_verification([True, False], []) == describe_verification([False, True], []) == "claimed"
+    assert describe_verification([True], ["inside", "outside"]) == "re-run 2 times, 1 outside its interval"
+    assert describe_verification([False], ["inside"]) == "re-run once, claimed with flags"
     assert (
-        verification([True], ["outside"], ["f" * 64])
+        describe_verification([True], ["outside"], ["f" * 64])
         == f"untrusted, of {'f' * 12}, re-run once, 1 outside its interval"
     )
-    assert verification([], [], (), 20) == "trained here, 20 imported and untrusted"
+    assert describe_verification([], [], (), 20) == "trained here, 20 imported and untrusted"
 
 
 @pytest.mark.integration
@@ -512,6 +512,18 @@ def test_a_row_chosen_here_from_imported_search_trials_says_so_until_their_bundl
         assert row.verification == f"trained here, chosen by an untrusted search of {forged.name[:12]}"
         [row] = [row for row in read_board(store, "adding", Pool(trust=(forged.name,))) if row.model == "gru"]
         assert row.verification == "trained here"
+
+
+def test_a_sweep_of_another_content_keeps_its_name_and_the_bundle_is_refused(
+    genuine: File, tmp_path: Path, store: Store
+) -> None:
+    with Store(f"sqlite:///{tmp_path}/first.db") as first:
+        intake.import_bundle(first, genuine, [])
+        [name] = first.sweeps()
+    store.add_sweep(name, {"name": "another"})
+    with pytest.raises(ConfigError, match=f"The store has another sweep {name}. Import the bundle into another store"):
+        intake.import_bundle(store, genuine, [])
+    assert store.count()["trials"] == 0
 
 
 @pytest.mark.integration

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.errors import StoreError
+from longwave.platform.records.about import About
 from longwave.platform.records.identity import digest, sparse_fields
 from longwave.platform.records.run import Measure, Run
 from longwave.platform.records.seeds import seed_key
@@ -148,6 +149,14 @@ def test_a_measure_has_a_key_and_finite_numbers() -> None:
     for arguments in (("", "%", 1.0), ("a", "%", float("nan")), ("a", "%", 1.0, "length", float("inf"))):
         with pytest.raises(ValueError, match="A measure has a key and finite numbers"):
             Measure(*arguments)
+
+
+@pytest.mark.parametrize(
+    "margin, floor", [(float("inf"), 0.0), (float("nan"), 0.0), (1.25, float("inf")), (1.25, float("nan"))]
+)
+def test_a_margin_and_a_floor_are_finite(margin: float, floor: float) -> None:
+    with pytest.raises(ValueError, match="both finite, got"):
+        About("t", "m", "mse", "1", "min", margin=margin, floor=floor)
 
 
 @given(

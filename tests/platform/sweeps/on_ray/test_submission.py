@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from deployed import TINY, listens, own_environment, started
-from waiting import free_port, until
+from waiting import free_port, wait_until
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
@@ -152,7 +152,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
         node = f"ray start --block --address=127.0.0.2:{port} --num-cpus=2"
         for name, line in {"head": f"ray start --block {head} {requested}", "node": node}.items():
             stack.enter_context(started(line, tmp_path, tmp_path / f"{name}.log", env))
-            until(lambda: listens("127.0.0.2", port) and listens("127.0.0.2", dashboard))
+            wait_until(lambda: listens("127.0.0.2", port) and listens("127.0.0.2", dashboard))
         yield f"http://127.0.0.2:{dashboard}", env
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from interrupted_drivers import SLOW, read_results
 from rich.console import Console
 from stoppable_postgres import stoppable_postgres
-from waiting import until
+from waiting import wait_until
 
 from longwave.platform.errors import StoreUnavailable
 from longwave.platform.storage.database import Database
@@ -109,17 +109,17 @@ def test_a_driver_whose_database_is_away_for_seconds_goes_on(
         thread = threading.Thread(target=drive)
         thread.start()
         if state == "waiting":
-            until(lambda: bool(failed) or "waits for the sweep urgent" in view.getvalue())
+            wait_until(lambda: bool(failed) or "waits for the sweep urgent" in view.getvalue())
         elif state != "planning":
-            until(lambda: bool(failed) or store.count()["epochs"] > 3)
+            wait_until(lambda: bool(failed) or store.count()["epochs"] > 3)
         if state in ("paused", "draining"):
             store.set_state("tiny", "pause")
         if state == "paused":
-            until(lambda: bool(failed) or "paused; continue it with" in view.getvalue())
+            wait_until(lambda: bool(failed) or "paused; continue it with" in view.getvalue())
         if state not in ("planning", "draining"):
             postgres.go_away()
-        until(lambda: bool(failed) or postgres.stopped > 0)
-        until(lambda: hasattr(postgres, "back"))
+        wait_until(lambda: bool(failed) or postgres.stopped > 0)
+        wait_until(lambda: hasattr(postgres, "back"))
         postgres.back.join()
         if state == "waiting":
             store.with_retry(lambda: None)

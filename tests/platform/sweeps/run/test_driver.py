@@ -21,7 +21,7 @@ import pytest
 import sqlalchemy as sa
 from interrupted_drivers import SLOW, read_results
 from rich.console import Console
-from waiting import until
+from waiting import wait_until
 
 from longwave.platform.cli import steer
 from longwave.platform.cli.main import main
@@ -73,7 +73,7 @@ def running(file: Path, url: str, *more: str) -> Iterator[subprocess.Popen[str]]
         Store(url) as store,
     ):
         try:
-            until(lambda: process.poll() is not None or store.count()["epochs"] > 3)
+            wait_until(lambda: process.poll() is not None or store.count()["epochs"] > 3)
             yield process
         finally:
             process.kill()
@@ -121,7 +121,7 @@ def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
             )
         )
         thread.start()
-        until(lambda: "waits for 1 trials that process" in view.getvalue())
+        wait_until(lambda: "waits for 1 trials that process" in view.getvalue())
         assert sum(t.run is not None for t in store.trials("two")) == 5
         other.write(Report(began={held[0]: 0}, runs=[Run(held[0], "failed", "by another driver")]))
         thread.join(60)
@@ -178,7 +178,7 @@ def test_a_sweep_on_ray_that_is_told_to_end_leaves_a_line_and_no_process_and_goe
     more = ["--workers", "2", "--mlflow", "off", "--store", store.url, "--storage", str(tmp_path / "storage")]
     command = [sys.executable, "-m", "longwave", "sweep"]
     with subprocess.Popen([*command, "run", str(file), *more], stderr=subprocess.PIPE, text=True) as process:
-        until(lambda: process.poll() is not None or store.count()["epochs"] > 3)
+        wait_until(lambda: process.poll() is not None or store.count()["epochs"] > 3)
         ours = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
@@ -215,13 +215,13 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
         assert main(["sweep", "pause", "tiny", "--store", url]) == 0
         again = f"longwave sweep continue tiny --store {url}"
         assert f"told 1 running driver to pause. Continue it with: {again}\n" in capsys.readouterr().out
-        until(lambda: (s := status())["running"] == 0 and s["state"] == "paused")
+        wait_until(lambda: (s := status())["running"] == 0 and s["state"] == "paused")
         rest = status()["epochs"]
         time.sleep(0.3)
         assert status()["epochs"] == rest > 0 and process.poll() is None
         assert main(["sweep", "continue", "tiny", "--store", url]) == 0
-        until(lambda: status()["epochs"] > rest)
-        until(lambda: status()["state"] == "running")
+        wait_until(lambda: status()["epochs"] > rest)
+        wait_until(lambda: status()["state"] == "running")
         assert main(["sweep", "list", "--store", url]) == 0 and "running" in capsys.readouterr().out
         assert main(["sweep", "stop", "tiny", "--store", url]) == 0
         out, err = process.communicate(timeout=40)
@@ -456,9 +456,9 @@ def test_a_watch_waits_for_a_driver_says_so_and_ends_once_it_has_gone(
     seen: list[str] = []
 
     def drive() -> None:
-        until(lambda: bool(seen.append(capsys.readouterr().out)) or "waiting for its driver" in "".join(seen))
+        wait_until(lambda: bool(seen.append(capsys.readouterr().out)) or "waiting for its driver" in "".join(seen))
         with Leases(Store(store.url), "tiny"):
-            until(lambda: bool(seen.append(capsys.readouterr().out)) or "tiny: running, 0 of 6" in "".join(seen))
+            wait_until(lambda: bool(seen.append(capsys.readouterr().out)) or "tiny: running, 0 of 6" in "".join(seen))
 
     other = threading.Thread(target=drive)
     other.start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -17,6 +17,8 @@ from longwave.models.base.spec import Best, ModelSpec
 
 TABLE = "coRNN, Appendix B, Table 7"
 DT = Param("dt", "Δt", 0.01, 0.1, True, "steps", "Time step of the discretised oscillators.", TABLE)
+TRAINED_DT = replace(DT, most=0.99)
+"""Δt = σ(·) is below 1; the limit leaves room for rounding."""
 GAMMA = Param("gamma", "γ", 0.1, 10.0, True, "1", "Squared natural frequency.", TABLE, zero=True)
 EPSILON = Param("epsilon", "ε", 0.1, 10.0, True, "1", "Damping of the velocity.", TABLE, zero=True)
 
@@ -53,15 +55,12 @@ class CoRNN(Recurrence[CoRNNWeights]):
     initialisation is used there too, so that no model depends on its task; its k is smaller than each of these.
 
     Args:
-        dt: Δt > 0, in input steps; below 1 with ``trainable``.
+        dt: Δt > 0, in input steps; at most 0.99 with ``trainable``.
         gamma, epsilon: γ ≥ 0 and ε ≥ 0, dimensionless. Stable, and |y|² + |z|²/γ ≤ d n Δt/γ, for ε > 1/2 and
             Δt < (2ε − 1)/(γ + ε²) (explicit) or Δt < (2ε − 1)/γ (implicit).
         damping: ``"explicit"`` or ``"implicit"``.
         trainable: Whether Δt, γ, ε are trained.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
-
-    Raises:
-        ValueError: Δt ≥ 1 with ``trainable``.
     """
 
     WEIGHTS = CoRNNWeights
@@ -74,6 +73,11 @@ class CoRNN(Recurrence[CoRNNWeights]):
     damping: str
     trainable: bool
 
+    @classmethod
+    def relevant(cls, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
+        """Return Δt, γ and ε; a trained Δt = σ(·) has an upper limit."""
+        return (TRAINED_DT if options["trainable"] else DT, GAMMA, EPSILON)
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return V (d, p), W and Wz (d, d), b (d,); if trainable, the learned shifts of Δt, γ and ε, (1,)."""
         p, d = self.input_size, self.hidden_size
@@ -83,8 +87,6 @@ class CoRNN(Recurrence[CoRNNWeights]):
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` with U(−k, k), k = 1/√(p + 2d); the shifts with 0."""
         if name.endswith("_shift"):
-            if hyper["dt"] >= 1:
-                raise ValueError(f"CoRNN: a trainable Δt (dt) must be below 1, got {hyper['dt']}.")
             weight.zero_()
             return
         bound = (self.input_size + 2 * self.hidden_size) ** -0.5

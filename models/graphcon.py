@@ -93,6 +93,12 @@ class GraphCON(EncodedLayer[GraphCONWeights]):
     residual: str
     webkb: bool
 
+    @classmethod
+    def check_options(cls, options: Mapping[str, OptionValue]) -> None:
+        """Refuse a residual with ``tran``, which has no W."""
+        if options["coupling"] == "tran" and options["residual"] != "none":
+            raise ValueError(f"coupling tran takes residual none, got {options['residual']!r}.")
+
     def conv_kinds(self) -> dict[str, str]:
         """Return the coupling, unless it is ``tran``, which has no convolution."""
         return {} if self.coupling == "tran" else {"conv_": self.coupling}
@@ -101,8 +107,6 @@ class GraphCON(EncodedLayer[GraphCONWeights]):
         """Return the encoder's, the convolutions' or the attention's weights, and those of the residual map."""
         d = self.hidden_size
         if self.coupling == "tran":
-            if self.residual != "none":
-                raise ValueError(f"GraphCON: coupling tran takes residual none, got {self.residual!r}.")
             a = HEADS * d
             return {**super().shapes(), "Q": (a, d), "q": (a,), "K": (a, d), "k": (a,)}
         if self.residual == "none":

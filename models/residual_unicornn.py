@@ -24,7 +24,7 @@ class ResidualUnICORNN(UnICORNN):
     starts as V does, all else as in UnICORNN, and the read-out sees the last layer's y. Trainable parameters:
     UnICORNN's and (L − S − 1) d² + dp.
 
-    Args: ``skip`` is S, 2 or 3; for the others see ``UnICORNN``.
+    Args: ``skip`` is S, 2 or 3 and below ``layers``; for the others see ``UnICORNN``.
     """
 
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
@@ -33,6 +33,15 @@ class ResidualUnICORNN(UnICORNN):
         "multiscale": (True, False),
     }
     skip: int
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, OptionValue]) -> None:
+        """Refuse as many layers as are skipped: none of them would have a Λ."""
+        if options["layers"] == options["skip"]:
+            raise ValueError(
+                f"layers {options['layers']} with skip {options['skip']} has no skip connection. "
+                f"Set layers to {MOST_LAYERS} or fewer, but more than skip."
+            )
 
     def layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
         """Return V, w, b, c, and Lambda (d, inputs of layer l − S) above layer S."""
@@ -58,8 +67,7 @@ class ResidualUnICORNN(UnICORNN):
 
 
 def _count(p: int, d: int, q: int, layers: int = MOST_LAYERS, skip: int = 2, **more: OptionValue) -> int:
-    extra = (layers - skip - 1) * d * d + d * p if layers > skip else 0
-    return count(p, d, q, layers=layers, **more) + extra  # type: ignore[arg-type]
+    return count(p, d, q, layers=layers, **more) + (layers - skip - 1) * d * d + d * p  # type: ignore[arg-type]
 
 
 MODEL = ModelSpec(

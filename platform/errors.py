@@ -18,7 +18,7 @@ import signal
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 
-from longwave.platform.names import nearest_names
+from longwave.platform.names import list_first, nearest_names
 from longwave.platform.redaction import redacted
 
 LISTED = 300
@@ -95,5 +95,4 @@ def _list_first(names: Sequence[str]) -> str:
     """Return the first names, with the number of those beyond ``LISTED`` characters; ``none`` without any."""
     lengths = accumulate(len(name) + len(", ") for name in names)
     count = max(1, sum(length <= LISTED for length in lengths))
-    more = f" and {len(names) - count} more" if len(names) > count else ""
-    return f"{', '.join(names[:count])}{more}" if names else "none"
+    return list_first(names, count) if names else "none"

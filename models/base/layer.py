@@ -65,11 +65,16 @@ class Layer(nn.Module, Generic[W]):
         self.t_max = whole_number(f"{kind}: t_max", t_max)
         for name, choices in self.OPTIONS.items():
             setattr(self, name, self._chosen(name, choices, settings.pop(name, choices[0])))
+        chosen = {name: getattr(self, name) for name in self.OPTIONS}
+        try:
+            self.check_options(chosen)
+        except ValueError as error:
+            raise ValueError(f"{kind}: {error}") from None
         lead = () if self.members is None else (self.members,)
         for name, shape in self.shapes().items():
             weight = nn.Parameter(torch.empty(lead + held_shape(shape)), requires_grad=name not in self.untrained())
             self.register_parameter(name, weight) if weight.requires_grad else self.register_buffer(name, weight.data)
-        self._register_hyper(settings, lead)
+        self._register_hyper(chosen, settings, lead)
         for name, make in self.parts().items():
             self.add_module(name, Owned(make, self.members, name in self.looped()))
         self.reset_parameters()
@@ -78,6 +83,14 @@ class Layer(nn.Module, Generic[W]):
     def relevant(cls, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
         """Return the hyper-parameters that have an effect under ``options``."""
         return cls.PARAMS
+
+    @classmethod
+    def check_options(cls, options: Mapping[str, OptionValue]) -> None:
+        """Check that a value for each option, each valid alone, can be combined.
+
+        Raises:
+            ValueError: They cannot; the message names one of them.
+        """
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of each weight of one member, of any number of axes; see ``Complex``."""
@@ -229,8 +242,10 @@ class Layer(nn.Module, Generic[W]):
             raise ValueError(f"{type(self).__name__}: {name} must be one of {allowed}, got {value!r}.")
         return value
 
-    def _register_hyper(self, settings: Mapping[str, Any], lead: tuple[int, ...]) -> None:
-        params = {p.name: p for p in self.relevant({name: getattr(self, name) for name in self.OPTIONS})}
+    def _register_hyper(
+        self, chosen: Mapping[str, OptionValue], settings: Mapping[str, Any], lead: tuple[int, ...]
+    ) -> None:
+        params = {p.name: p for p in self.relevant(chosen)}
         if unknown := sorted(settings.keys() - params.keys()):
             names = ", ".join([*params, *self.OPTIONS]) or "none"
             raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r} here; it has: {names}.")

@@ -114,6 +114,8 @@ class ModelSpec:
             ValueError: They are not; the message names one of them.
         """
         check_block(options, width)
+        chosen = self.defaults | dict(options)
+        self.layer.check_options({name: chosen[name] for name in self.layer.OPTIONS})
 
     def relevant(self, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
         """Return the parameters that have an effect under ``options``."""
@@ -142,9 +144,9 @@ class ModelSpec:
         """Return the layer for a pack of ``members``, from hyper-parameters and options by name.
 
         Raises:
-            ValueError: As raised by ``check`` or by the layer.
+            ValueError: An option of blocks without a block, or as raised by the layer.
         """
-        self.check(settings, sizes.width)
+        check_block(settings, sizes.width)
         features = (sizes.inputs, sizes.hidden)
         if not fits(self.layer):
             return self.layer(*features, members=members, t_max=sizes.length, **settings)

@@ -46,7 +46,7 @@ CAP = 200
 
 
 @dataclass(frozen=True)
-class Agenda:
+class BenchmarkPlan:
     """What to measure.
 
     Attributes:
@@ -71,8 +71,8 @@ class Agenda:
 
 def plan_benchmark(
     device: str | None = None, cells: Sequence[str] = (), sizes: Sequence[str] = (), **chosen: Any
-) -> Agenda:
-    """Return the plan for a device, by default that of trials; ``chosen`` are further fields of ``Agenda``.
+) -> BenchmarkPlan:
+    """Return the plan for a device, by default that of trials; ``chosen`` are further fields of ``BenchmarkPlan``.
 
     Args:
         device: ``"cpu"`` or ``"cuda"``.
@@ -93,7 +93,7 @@ def plan_benchmark(
     packs = tuple(replace(pack, size=parsed[0]) for pack in packs) if parsed else packs
     chosen_sizes = {cell: parsed or default_sizes[cell] for cell in cells or LAYERS}
     models = () if cells or parsed else recurrent_models()
-    return Agenda(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), models, **chosen)
+    return BenchmarkPlan(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), models, **chosen)
 
 
 def _parse_size(text: str) -> Size:
@@ -104,7 +104,7 @@ def _parse_size(text: str) -> Size:
 
 
 @environment.flushing_subnormals()
-def run_benchmark(plan: Agenda, show_progress: Callable[[str], None] = lambda _: None) -> KernelReport:
+def run_benchmark(plan: BenchmarkPlan, show_progress: Callable[[str], None] = lambda _: None) -> KernelReport:
     """Measure the errors of all lines, then their times; ``show_progress`` is called before each.
 
     The contenders of a line are timed in turns on one thread, with subnormal numbers flushed as in training. If one
@@ -158,7 +158,7 @@ def _measure_error(cell: str, size: Size, device: torch.device) -> float:
 
 
 def _measure_line(
-    plan: Agenda, cell: str, size: Size, error: float, other: type[nn.Module] | None, notes: list[str]
+    plan: BenchmarkPlan, cell: str, size: Size, error: float, other: type[nn.Module] | None, notes: list[str]
 ) -> Timing:
     ours = make_layer(cell, size, plan.device)
     best = fastest_turns(_make_contenders(plan, cell, size, ours, other, notes), plan.repeats, plan.seconds)
@@ -187,7 +187,7 @@ def _measure_line(
 
 
 def _make_contenders(
-    plan: Agenda, cell: str, size: Size, ours: Recurrence[Any], other: type[nn.Module] | None, notes: list[str]
+    plan: BenchmarkPlan, cell: str, size: Size, ours: Recurrence[Any], other: type[nn.Module] | None, notes: list[str]
 ) -> dict[str, Contender]:
     """Return the contenders of a line by name; those that could not be built are added to ``notes``."""
     device, p, d = plan.device, size.inputs, size.hidden
@@ -223,7 +223,7 @@ def _warm_up(contender: Contender) -> Contender:
     return contender
 
 
-def _measure_pack(plan: Agenda, pack: PackSize) -> PackLine:
+def _measure_pack(plan: BenchmarkPlan, pack: PackSize) -> PackLine:
     size, count = pack.size, pack.threads or os.cpu_count() or 1
     x = torch.randn(pack.members, *size.shape, device=plan.device)
     one, many = (make_layer("lem", size, plan.device, members) for members in (None, pack.members))

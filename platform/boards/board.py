@@ -12,6 +12,7 @@ from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, named
 from longwave.platform.boards.trust import RowTrust, trust_in
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs, same_form
+from longwave.platform.names import list_first
 from longwave.platform.records.group import EVERYBODY, Group, Pool
 from longwave.platform.statistics.ranking import order, standings
 
@@ -96,8 +97,7 @@ def _known_to_all(groups: Sequence[Group], pool: Pool) -> tuple[list[Group], Gro
 
 def _named(groups: Sequence[Group]) -> str:
     """Return the names of the first ``NAMED`` rows of some groups, sorted, and the number of others."""
-    names = sorted(f"{group.row[:SHORT]} ({group.config.model})" for group in groups)
-    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return list_first(sorted(f"{group.row[:SHORT]} ({group.config.model})" for group in groups), NAMED)
 
 
 def _supersede_by_choice(rows: Sequence[RowTrust]) -> list[RowTrust]:

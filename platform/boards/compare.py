@@ -12,6 +12,7 @@ from typing import Any
 from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import SHORT, Row, distinct_boards, group_by_board, named
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.names import list_first
 from longwave.platform.statistics.contrast import Contrast, contrast
 
 Place = tuple[str, str]
@@ -175,9 +176,8 @@ def resolve(rows: Sequence[Row], name: str) -> str:
         command = "longwave board --rows --format json"
         raise ConfigError(f"No trained row has a name that begins with {name}. See the names with: {command}")
     if len(matching) > 1:
-        named_rows = ", ".join(f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in matching[:NAMED])
-        others = f" and {len(matching) - NAMED} more" if len(matching) > NAMED else ""
-        raise ConfigError(f"{name} begins the names of {len(matching)} rows: {named_rows}{others}. Give more digits.")
+        rows = list_first([f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in matching], NAMED)
+        raise ConfigError(f"{name} begins the names of {len(matching)} rows: {rows}. Give more digits.")
     if matching[0].superseded:
         raise ConfigError(
             f"Row {matching[0].config[:SHORT]} is superseded: {matching[0].superseded}. It cannot be compared. "

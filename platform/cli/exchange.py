@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longwave.platform.boards.row import SHORT
 from longwave.platform.boards.trust import shipped
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.names import a_task, task_key
@@ -18,6 +19,7 @@ from longwave.platform.exchange import bundle
 from longwave.platform.exchange.finding import find_conflicts
 from longwave.platform.exchange.parts import join
 from longwave.platform.exchange.shipped import are_shipped, list_trials
+from longwave.platform.names import list_first
 from longwave.platform.paths import check_is_file, store_option, store_url
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.stages import show_stages
@@ -73,7 +75,7 @@ def submit_rows(
         return 2
     bundle.write(sealed, file)
     rows, trials = len(sealed.content.rows), len(sealed.content.trials)
-    print_line(f"Bundle {sealed.name[:12]}: {rows} row{'s' * (rows != 1)}, {trials} trials, in {file}.")
+    print_line(f"Bundle {sealed.name[:SHORT]}: {rows} row{'s' * (rows != 1)}, {trials} trials, in {file}.")
     return 0
 
 
@@ -164,7 +166,7 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
     print_line(f"{_name(bundles)}: {new_count} trials imported, {len(trials) - new_count} already known{level}.")
     untrusted = [file for file in bundles if file.name not in shipped()]
     if new_count and untrusted:
-        names, option = " ".join(f"--trust {file.name[:12]}" for file in untrusted), store_option(url)
+        names, option = " ".join(f"--trust {file.name[:SHORT]}" for file in untrusted), store_option(url)
         steps = f"Rank them with longwave board {names}{option}"
         if joined.content.rows:
             steps += f", or one row by running longwave reproduce ROW --keep{option} twice"
@@ -180,7 +182,7 @@ def _read_ends(url: str, trials: Sequence[str]) -> dict[str, TrialEnd]:
 
 
 def _name(files: Sequence[File]) -> str:
-    return f"Bundle {files[0].name[:12]}" + (f" and {len(files) - 1} more" if files[1:] else "")
+    return f"Bundle {list_first([file.name[:SHORT] for file in files], 1)}"
 
 
 def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:

@@ -31,7 +31,8 @@ def check_declared(case: Case) -> None:
     for field, text in texts.items():
         require(text, f"it has no {field}")
     require(spec.lr.name == "lr", "its learning rate is not called lr")
-    require(set(case.params) <= set(spec.params), "relevant() names a parameter that is not in PARAMS")
+    names = {p.name for p in spec.params}
+    require({p.name for p in case.params} <= names, "relevant() names a parameter that is not in PARAMS")
     layer = case.layer()
     declared = {p.name for p in case.params if p.searched or isinstance(p.default, float)}
     stored = {name for name, _ in layer.named_buffers()} - layer.untrained()

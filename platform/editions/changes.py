@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from longwave.platform.boards.row import named
+from longwave.platform.boards.row import SHORT, named
 from longwave.platform.boards.texts import plain, shown, span
 from longwave.platform.editions.edition import Edition
+from longwave.platform.names import list_first
 from longwave.platform.render.harmless import in_markdown
 
 REASONS = (
@@ -76,7 +77,7 @@ def list_changes(changes: Sequence[Change]) -> list[str]:
         ends = " → ".join(filter(None, (change.before, change.after)))
         kind = "" if change.kind == "retrained" else f" ({change.kind})"
         title, ends, why = map(in_markdown, (change.title, ends, "; ".join(change.reasons)))
-        lines.append(f"- {title} `{change.key[:12]}`{kind}: {ends}: {why}")
+        lines.append(f"- {title} `{change.key[:SHORT]}`{kind}: {ends}: {why}")
     return lines
 
 
@@ -167,8 +168,7 @@ def _why_gone(row: Mapping[str, Any], now: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> str:
-    named_rows = ", ".join(f"{row['title']} {row['key'][:6]}" for row in rows[:NAMED])
-    return named_rows + (f" and {len(rows) - NAMED} more" if len(rows) > NAMED else "")
+    return list_first([f"{row['title']} {row['key'][:6]}" for row in rows], NAMED)
 
 
 def _ranked(row: Mapping[str, Any]) -> bool:

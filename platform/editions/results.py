@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from longwave.platform.boards.row import SHORT
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.folder import FOLDER
 from longwave.platform.errors import ConfigError
@@ -67,7 +68,7 @@ def pack_results(
 def pack_part(part: ResultPart) -> tuple[str, bytes]:
     """Return the file name and the bytes of a part of results."""
     file = bundle.seal(part.bundle)
-    return f"{part.name}-{file.name[:12]}{bundle.ENDING}", bundle.pack(file)
+    return f"{part.name}-{file.name[:SHORT]}{bundle.ENDING}", bundle.pack(file)
 
 
 def _trial_hashes(file: bundle.File) -> dict[str, str]:

@@ -16,6 +16,7 @@ from longwave.platform import about
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import Bundle, File, name_of
 from longwave.platform.exchange.finding import Findings
+from longwave.platform.names import list_first
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.redaction import find_secrets, redact_code
@@ -113,8 +114,8 @@ def check_names(bundle: Bundle) -> Findings:
             _check_config(entry.config)
         except (ConfigError, ValueError) as error:
             trials_by_error.setdefault(str(error), []).append(entry.config.id)
-    for message, (first, *others) in trials_by_error.items():
-        yield "reject", f"trial {first}{f' and {len(others)} more' * bool(others)}: {message}"
+    for message, trials in trials_by_error.items():
+        yield "reject", f"trial {list_first(trials, 1)}: {message}"
 
 
 def check_versions(bundle: Bundle) -> Findings:

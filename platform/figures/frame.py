@@ -14,6 +14,7 @@ import altair as alt
 from altair.utils import schemapi
 
 from longwave.platform.figures.svg import compact_svg, escape_text, to_json
+from longwave.platform.names import list_first
 
 INK = "#010203"
 """Placeholder for the page's text colour, replaced when an SVG is written."""
@@ -185,7 +186,7 @@ def thin_points(count: int, limit: int = POINTS, always: Sequence[int] = ()) -> 
 
 def list_names(names: Sequence[str]) -> str:
     """Return the first few names for a text alternative, and the number of others."""
-    return ", ".join(names[:TOLD]) + (f" and {len(names) - TOLD} more" if len(names) > TOLD else "")
+    return list_first(names, TOLD)
 
 
 @lru_cache(maxsize=256)

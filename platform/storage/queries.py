@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from longwave.platform.boards.row import SHORT
 from longwave.platform.boards.trust import shipped
 from longwave.platform.errors import ConfigError
+from longwave.platform.names import list_first
 from longwave.platform.records.group import Group, RunSummary
 from longwave.platform.records.run import ENDED, Measure, Point
 from longwave.platform.records.stored import Trial, TrialEnd
@@ -109,7 +110,7 @@ class Queries(Database):
             raise ConfigError(f"No trained row{of_task} has a name that begins with {digits}. {advice}")
         if len(configs) > 1:
             several = [f"{row[:SHORT]} ({c.model} on {c.task})" for row, c in sorted(configs.items())]
-            shown = ", ".join(several[:5]) + (f" and {len(several) - 5} more" if len(several) > 5 else "")
+            shown = list_first(several, 5)
             raise ConfigError(f"{digits} begins the names of {len(configs)} rows: {shown}. Give more digits.")
         return trials
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import pytest
-from cases import sequence_models
+from cases import every_choice, sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -247,7 +246,7 @@ def stacked(vectors: int) -> Callable[..., int]:
         layers = int(o["layers"])
         trained = vectors - (o.get("multiscale") is False)
         extra = 0
-        if "skip" in o and layers > o["skip"]:
+        if "skip" in o:
             extra = (layers - int(o["skip"]) - 1) * d**2 + d * p
         return d * p + (layers - 1) * d**2 + layers * trained * d + extra
 
@@ -306,9 +305,9 @@ FORMULAS: dict[str, Callable[[int, int, Any], int | None]] = {
 """Trainable parameters of the layer without the read-out, as given in papers and thesis; not of every model, and
 None where heads do not divide d."""
 CASES = [
-    pytest.param(name, dict(zip(spec.layer.OPTIONS, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
+    pytest.param(name, options, id="-".join([name, *map(str, options.values())]))
     for name, spec in sequence_models().items()
-    for chosen in product(*spec.layer.OPTIONS.values())
+    for options in every_choice(spec)
 ]
 
 

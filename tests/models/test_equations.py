@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from cases import sequence_models
+from cases import every_choice, sequence_models
 from equations import Array, Outcome, W, a_layer, assert_equation_holds, iterate
 from hypothesis import given, settings
 from scipy.linalg import expm
@@ -288,10 +287,10 @@ BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {
     "residual_unicornn": unicornn,
 }
 CASES = [
-    pytest.param(name, dict(zip(spec.layer.OPTIONS, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
+    pytest.param(name, options, id="-".join([name, *map(str, options.values())]))
     for name, spec in sequence_models().items()
     if name in BY_HAND
-    for chosen in product(*spec.layer.OPTIONS.values())
+    for options in every_choice(spec)
 ]
 LAYERS = range(1, 7)
 

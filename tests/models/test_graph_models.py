@@ -178,8 +178,6 @@ def test_a_graph_layer_says_what_it_reads_and_what_is_wrong() -> None:
         ValueError, match=r"^GCN: nodes must have the weights' dtype torch\.float64, got torch\.float32"
     ):
         layer.features(batch.to("cpu", torch.float32).shared(2))
-    with pytest.raises(ValueError, match=r"^GraphCON: coupling tran takes residual none, got 'plus'\.$"):
-        get_model("graphcon").build(Sizes(3, 4, 2, 6), coupling="tran", residual="plus")
 
 
 def test_without_pyg_a_graph_model_says_how_to_get_it_and_is_listed_all_the_same(

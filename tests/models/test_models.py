@@ -17,7 +17,10 @@ from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec, Sizes
 from longwave.models.cornn import CoRNN
 from longwave.models.unicornn import UnICORNN
+from longwave.platform.errors import ConfigError
 from longwave.platform.registry import all_models, get_model
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.resolve import resolve
 
 FLOAT64 = torch.float64
 UNDIFFERENTIABLE = {"tau", "sigma", "dropout"}
@@ -182,9 +185,36 @@ def test_unicornns_gradients_are_those_of_the_thesiss_backward_recursion(alpha: 
 
 
 def test_a_trainable_cornn_refuses_a_step_that_no_sigmoid_gives() -> None:
-    with pytest.raises(ValueError, match=r"^CoRNN: a trainable Δt \(dt\) must be below 1, got 1\.0\.$"):
+    with pytest.raises(ValueError, match=r"^CoRNN: Δt \(dt\) must be a finite number > 0 and ≤ 0\.99, got 1\.0\.$"):
         CoRNN(1, 2, dt=1.0, gamma=1.0, epsilon=1.0, trainable=True)
     CoRNN(1, 2, dt=1.0, gamma=1.0, epsilon=1.0)
+
+
+def test_a_search_draws_no_step_that_a_trainable_cornn_refuses() -> None:
+    spaces = [get_model("cornn").space("any", {"trainable": t}, time_scale=100) for t in (False, True)]
+    assert [{p.name: p.high for p in space}["dt"] for space in spaces] == [3.0, 0.99]
+
+
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("graphcon", {"coupling": "tran", "residual": "plus"}, "coupling tran takes residual none, got 'plus'."),
+        (
+            "residual_unicornn",
+            {"layers": 3, "skip": 3},
+            "layers 3 with skip 3 has no skip connection. Set layers to 6 or fewer, but more than skip.",
+        ),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused_in_a_line_before_anything_runs(
+    name: str, options: dict[str, OptionValue], message: str
+) -> None:
+    task, variant = ("karate", "") if name == "graphcon" else ("adding", "N=20")
+    file = SweepFile(name="s", task=task, variant=variant, models=[name], trials=2, retrain=1, model={name: options})
+    with pytest.raises(ConfigError, match=re.escape(f"model.{name}: {message}")):
+        resolve(file)
+    with pytest.raises(ValueError, match=re.escape(f"{get_model(name).layer.__name__}: {message}")):
+        get_model(name).build(Sizes(3, 4, 2, 6), alpha=1.0, dt=1.0, gamma=1.0, **options)
 
 
 @pytest.mark.parametrize("name", sorted(all_models()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import pytest
@@ -22,6 +24,19 @@ def graph_models() -> dict[str, ModelSpec]:
 def sequence_models() -> dict[str, ModelSpec]:
     """Return all models that read sequences, by name."""
     return {name: spec for name, spec in all_models().items() if name not in graph_models()}
+
+
+def every_choice(spec: ModelSpec) -> list[Options]:
+    """Return all combinations of a layer's options that the model accepts."""
+    combinations = [
+        dict(zip(spec.layer.OPTIONS, chosen, strict=True)) for chosen in product(*spec.layer.OPTIONS.values())
+    ]
+    accepted = []
+    for options in combinations:
+        with suppress(ValueError):
+            spec.check(options)
+            accepted.append(options)
+    return accepted
 
 
 def every_case() -> list[Any]:

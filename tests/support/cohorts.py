@@ -24,7 +24,7 @@ class Death(BaseException):
     """Stands for the death of the process."""
 
 
-class Ledger:
+class FakeStore:
     """A fake store: keeps reports by the store's rules; the first score and decision at a rung are final."""
 
     def __init__(self, configs: Sequence[TrialConfig]) -> None:
@@ -55,8 +55,8 @@ class Ledger:
 class Driver:
     """Trains a cohort in packs that it forms at random, one after another, until every trial has ended."""
 
-    def __init__(self, ledger: Ledger, folder: Path, seed: int, patch: pytest.MonkeyPatch) -> None:
-        self.ledger, self.folder, self.chance, self.patch = ledger, folder, random.Random(seed), patch
+    def __init__(self, store: FakeStore, folder: Path, seed: int, patch: pytest.MonkeyPatch) -> None:
+        self.store, self.folder, self.chance, self.patch = store, folder, random.Random(seed), patch
         self.packs: list[tuple[list[TrialConfig], Checkpoint]] = []
         self.files: list[Path] = []
         self.attempts = 0
@@ -65,7 +65,7 @@ class Driver:
     def cut(self) -> None:
         """Form new packs of the open trials, in any order, which may use checkpoints of earlier packs."""
         open_trials, earlier_files = (
-            self.chance.sample(self.ledger.open, len(self.ledger.open)),
+            self.chance.sample(self.store.open, len(self.store.open)),
             tuple(reversed(self.files)),
         )
         cuts = sorted(
@@ -78,7 +78,7 @@ class Driver:
             self.packs.append((open_trials[start:stop], Checkpoint(path, earlier_files)))
 
     def run(self) -> None:
-        while self.ledger.open:
+        while self.store.open:
             self.attempts += 1
             assert self.attempts < 60, "the cohort does not end"
             if self.attempts <= DISTURBED and self.chance.random() < 0.25:
@@ -86,7 +86,7 @@ class Driver:
             if self.attempts <= DISTURBED and self.chance.random() < 0.1:
                 self.chance.choice(self.files).unlink(missing_ok=True)
             for configs, checkpoint in self.chance.sample(self.packs, len(self.packs)):
-                if unfinished := [c for c in configs if c.id not in self.ledger.runs]:
+                if unfinished := [c for c in configs if c.id not in self.store.runs]:
                     self.attempt(unfinished, checkpoint)
 
     def attempt(self, configs: list[TrialConfig], checkpoint: Checkpoint) -> None:
@@ -95,7 +95,7 @@ class Driver:
         self.patch.setattr(training, "CHECKPOINT_SECONDS", self.chance.choice([0.0, 1e9]))
         step, emit = self.stepping(fault, configs), self.emitting(fault)
         with suppress(Death):
-            training.train(configs, emit, checkpoint, self.ledger.cohort, step)
+            training.train(configs, emit, checkpoint, self.store.cohort, step)
 
     def emitting(self, fault: str) -> Callable[[Report], None]:
         last = self.chance.randrange(6)
@@ -105,7 +105,7 @@ class Driver:
             last -= 1
             if last < 0 and fault == "death":
                 raise Death
-            self.ledger.take(report)
+            self.store.take(report)
             if last < 0 and fault == "death after its report":
                 raise Death
 
@@ -117,7 +117,7 @@ class Driver:
         def step() -> bool:
             nonlocal last
             last -= 1
-            if last == 0 and fault == "memory" and sum(c.id not in self.ledger.runs for c in configs) > 1:
+            if last == 0 and fault == "memory" and sum(c.id not in self.store.runs for c in configs) > 1:
                 raise MemoryError
             return last < 0 and fault == "pause"
 

@@ -34,7 +34,7 @@ def cases(kind: type[L]) -> dict[str, tuple[type[L], Mapping[str, Any]]]:
     for name, spec in all_models().items():
         if not issubclass(spec.layer, kind):
             continue
-        few = {"layers": 3 if "skip" in spec.layer.OPTIONS else 2} if "layers" in spec.layer.OPTIONS else {}
+        few = {"layers": 4 if "skip" in spec.layer.OPTIONS else 2} if "layers" in spec.layer.OPTIONS else {}
         layers[name] = (spec.layer, few)
         for option, choices in spec.layer.OPTIONS.items():
             for choice in choices[1:] if option != "layers" else ():

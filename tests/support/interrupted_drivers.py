@@ -73,7 +73,7 @@ def resume_killed(name: str, store: Store, folder: Path, writes: int, late: bool
     return done.returncode
 
 
-class Fate:
+class RandomEnds:
     """Ends a driver at a random moment, before or after a write."""
 
     def __init__(self, seed: int, patch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ class Fate:
 
         patch.setattr(Leases, "write", write)
 
-    def cut(self, store: Store) -> None:
+    def form_packs(self, store: Store) -> None:
         """Form random new packs of the open trials, as after deaths of workers; some checkpoints are lost."""
         open_trials = [a.id for a in store.planned("tiny") if a.open and a.phase != "retrain"]
         configs = store.configs(self.chance.sample(open_trials, len(open_trials)))
@@ -103,13 +103,13 @@ class Fate:
 
 def run_disturbed(file: SweepFile, seed: int, store: Store, folder: Path, patch: pytest.MonkeyPatch) -> None:
     """Run a sweep named ``tiny`` whose drivers end at random, with varying numbers of workers and new packs."""
-    fate = Fate(seed, patch)
+    ends = RandomEnds(seed, patch)
     while True:
-        fate.left = fate.chance.randrange(2, 14)
+        ends.left = ends.chance.randrange(2, 14)
         try:
-            run(file, store, folder, fate.chance.randint(1, 4))
+            run(file, store, folder, ends.chance.randint(1, 4))
             return
         except Interrupted:
-            fate.disturbed -= 1
-            if fate.chance.random() < 0.4:
-                fate.cut(store)
+            ends.disturbed -= 1
+            if ends.chance.random() < 0.4:
+                ends.form_packs(store)

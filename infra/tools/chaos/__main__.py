@@ -134,7 +134,7 @@ class Harness:
         self.short, self.sweep = short, SWEEP.format(**SHORT if short else FULL)
         self.folder = folder / f"{'short' if short else 'full'}-{digest([self.sweep, CODE_HASH])}"
         (self.folder / "done").mkdir(parents=True, exist_ok=True)
-        self.ground = self._ground()
+        self.setup = self._read_setup()
 
     def run(self, case: Case, count: int) -> Line:
         """Disturb sweeps until the number of faults is reached; return the findings of all of them."""
@@ -157,8 +157,8 @@ class Harness:
         folder, began = self.folder / "work" / done.stem, time.monotonic()
         clear_episode(folder)
         folder.mkdir()
-        count, scene = case.fault(self.ground, folder, random.Random(f"{case.name} {number}"), max_faults)
-        findings, seconds = audit(scene), time.monotonic() - began
+        count, state = case.fault(self.setup, folder, random.Random(f"{case.name} {number}"), max_faults)
+        findings, seconds = audit(state), time.monotonic() - began
         content = {"faults": count, "seconds": seconds, "commit": describe_commit(), "found": asdict(findings)}
         wrong = ", ".join(f"{len(getattr(findings, name))} {name}" for name in WRONG)
         print(f"{case.name} {number}: {count} faults in {seconds:.0f} s; {wrong}; "
@@ -171,7 +171,7 @@ class Harness:
         if findings.clean or not case.ours:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _ground(self) -> faults.Ground:
+    def _read_setup(self) -> faults.Setup:
         """Return the shared reference of the episodes, from an undisturbed run."""
         file, ready, blank = self.folder / "sweep.toml", self.folder / "reference/whole", self.folder / "blank.db"
         file.write_text(self.sweep)
@@ -186,7 +186,7 @@ class Harness:
                     warnings.simplefilter("ignore")
                     connect(f"sqlite:///{blank}")
             ready.touch()
-        return faults.Ground(
+        return faults.Setup(
             file, self._expected(), blank=None if self.short else blank, soon=0.3 if self.short else 4.0
         )
 

@@ -38,7 +38,7 @@ class TrialRecord:
 
 
 @dataclass(frozen=True)
-class Scene:
+class FinalState:
     """The final state of a disturbed sweep.
 
     Attributes:
@@ -82,16 +82,16 @@ class Findings:
         )
 
 
-def audit(scene: Scene) -> Findings:
-    """Return the errors in a scene."""
-    equal, bits = _count_equal(scene)
+def audit(state: FinalState) -> Findings:
+    """Return the errors in a state."""
+    equal, bits = _count_equal(state)
     return Findings(
-        [*_find_lost(scene), *_find_lost_copies(scene)],
-        [*_find_duplicated(scene)],
-        [*_find_wrong(scene), *_find_wrong_copies(scene)],
-        [*scene.broken],
-        [*scene.leftovers, *(f"MLflow's run of {t} was never closed" for t, c, _ in scene.copies if c.status in OPEN)],
-        len(scene.expected),
+        [*_find_lost(state), *_find_lost_copies(state)],
+        [*_find_duplicated(state)],
+        [*_find_wrong(state), *_find_wrong_copies(state)],
+        [*state.broken],
+        [*state.leftovers, *(f"MLflow's run of {t} was never closed" for t, c, _ in state.copies if c.status in OPEN)],
+        len(state.expected),
         equal,
         bits,
     )
@@ -114,9 +114,9 @@ def record_of_log(log: Sequence[Mapping[str, Any]]) -> TrialRecord:
     return TrialRecord(status, curve, ends)
 
 
-def _find_lost(scene: Scene) -> Iterator[str]:
-    for trial, expected in scene.expected.items():
-        record = scene.store.get(trial)
+def _find_lost(state: FinalState) -> Iterator[str]:
+    for trial, expected in state.expected.items():
+        record = state.store.get(trial)
         if record is None or record.status in OPEN:
             yield f"{trial} has {'no row' if record is None else 'not ended'}"
             continue
@@ -126,46 +126,46 @@ def _find_lost(scene: Scene) -> Iterator[str]:
             yield f"{trial} lacks epochs {missing}"
 
 
-def _find_lost_copies(scene: Scene) -> Iterator[str]:
-    copied = {trial: copy for trial, copy, _ in scene.copies}
-    for trial, record in scene.store.items() if scene.copied else ():
+def _find_lost_copies(state: FinalState) -> Iterator[str]:
+    copied = {trial: copy for trial, copy, _ in state.copies}
+    for trial, record in state.store.items() if state.copied else ():
         if trial not in copied:
             yield f"MLflow has no run of {trial}"
         elif missing := record.curve.keys() - copied[trial].curve.keys():
             yield f"MLflow's run of {trial} lacks epochs {sorted(missing)}"
 
 
-def _find_duplicated(scene: Scene) -> Iterator[str]:
-    for trial in scene.store.keys() - scene.expected.keys():
+def _find_duplicated(state: FinalState) -> Iterator[str]:
+    for trial in state.store.keys() - state.expected.keys():
         yield f"{trial} is in the store, but not in the reference"
-    for trial in scene.again:
+    for trial in state.again:
         yield f"{trial} was trained again after it had ended"
-    for trial, count in Counter(trial for trial, *_ in scene.copies).items():
+    for trial, count in Counter(trial for trial, *_ in state.copies).items():
         if count > 1:
             yield f"MLflow has {count} runs of {trial}"
-    for trial, _, more in scene.copies:
+    for trial, _, more in state.copies:
         if more:
             yield f"MLflow's run of {trial} has {more} values twice"
 
 
-def _find_wrong(scene: Scene) -> Iterator[str]:
+def _find_wrong(state: FinalState) -> Iterator[str]:
     """Compare the store with the logs, bit for bit, and with the reference."""
-    for trial, record in scene.store.items():
-        if trial in scene.logs:
-            logged = record_of_log(scene.logs[trial])
+    for trial, record in state.store.items():
+        if trial in state.logs:
+            logged = record_of_log(state.logs[trial])
             yield from (f"{trial}: {text} (store against its log)" for text in _list_differences(record, logged))
         elif record.status not in OPEN:
             yield f"{trial} ended in the store, but none of its trainings left a log"
-        expected = scene.expected.get(trial)
+        expected = state.expected.get(trial)
         if expected and record.status not in OPEN:
             within = 0.0 if _same_pack(expected, record) else CLOSE
             for text in _list_differences(record, expected, within):
                 yield f"{trial}: {text} (store against the reference)"
 
 
-def _find_wrong_copies(scene: Scene) -> Iterator[str]:
-    for trial, copy, _ in scene.copies:
-        if (record := scene.store.get(trial)) is None:
+def _find_wrong_copies(state: FinalState) -> Iterator[str]:
+    for trial, copy, _ in state.copies:
+        if (record := state.store.get(trial)) is None:
             yield f"MLflow has a run of {trial}, which is not in the store"
             continue
         for epoch, value in copy.curve.items():
@@ -174,11 +174,11 @@ def _find_wrong_copies(scene: Scene) -> Iterator[str]:
                 break
 
 
-def _count_equal(scene: Scene) -> tuple[int, int]:
+def _count_equal(state: FinalState) -> tuple[int, int]:
     """Return how many results equal those of an undisturbed run within tolerance, and how many bit for bit."""
     must = bits = 0
-    for trial, expected in scene.expected.items():
-        if (record := scene.store.get(trial)) and record.status not in OPEN:
+    for trial, expected in state.expected.items():
+        if (record := state.store.get(trial)) and record.status not in OPEN:
             bit = not [*_list_differences(record, expected)]
             bits += bit
             must += bit or (not _same_pack(expected, record) and not [*_list_differences(record, expected, CLOSE)])

@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chaos.audit import Scene, TrialRecord
-from chaos.faults import Ground, damage_file
+from chaos.audit import FinalState, TrialRecord
+from chaos.faults import Setup, damage_file
 from chaos.sweep import Running, kill_process, read_copies, read_logs
 
 TRIALS, EPOCHS = 12, 12
@@ -128,7 +128,7 @@ class Control(Running):
             self.processes()
             kill_process(driver)
 
-    def scene(self, expected: Mapping[str, TrialRecord]) -> Scene:
+    def final_state(self, expected: Mapping[str, TrialRecord]) -> FinalState:
         leftovers = self._leftovers()
         try:
             rows = json.loads((self.folder / "results.json").read_text())
@@ -145,7 +145,7 @@ class Control(Running):
         if (self.folder / "mlflow.db").exists():
             copies = [*read_copies(self.folder / "mlflow.db", "trial_name", "loss", "valid")]
         logs = {trial: [{**line, "trial": trial} for line in log] for trial, log in trials.items()}
-        return Scene(expected_records, store, copies, logs, again, self.broken, leftovers)
+        return FinalState(expected_records, store, copies, logs, again, self.broken, leftovers)
 
 
 def _record_of_row(row: Mapping[str, Any]) -> TrialRecord:
@@ -153,12 +153,12 @@ def _record_of_row(row: Mapping[str, Any]) -> TrialRecord:
     return TrialRecord("failed" if row["error"] else "ok", curve, {"epochs": EPOCHS})
 
 
-def driver_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def driver_kills(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Kill -9 its drivers."""
     return _interrupt_driver(folder, draw, max_faults, lambda sweep, remaining: 1)
 
 
-def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def corrupt_checkpoints(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Flip bits of its checkpoints while its driver is dead."""
 
     def flip(sweep: Control, remaining: int) -> int:
@@ -173,21 +173,21 @@ def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, max_f
 
 def _interrupt_driver(
     folder: Path, draw: random.Random, max_faults: int, then: Callable[[Control, int], int]
-) -> tuple[int, Scene]:
+) -> tuple[int, FinalState]:
     sweep, faults, starts = Control(folder, folder, ()), 0, 0
     while faults < max_faults and starts < 3 * max_faults:
         driver, starts = sweep.start(), starts + 1
         if sweep.ended(driver, draw.uniform(0, SECONDS)):
-            return faults, sweep.scene({})
+            return faults, sweep.final_state({})
         sweep.processes()
         driver.send_signal(signal.SIGKILL)
         driver.wait()
         faults += then(sweep, max_faults - faults)
     sweep.finish()
-    return faults, sweep.scene({})
+    return faults, sweep.final_state({})
 
 
-def worker_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def worker_kills(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Kill -9 its workers."""
     sweep, faults = Control(folder, folder, ()), 0
     driver = sweep.start()
@@ -196,7 +196,7 @@ def worker_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: 
             kill_process(draw.choice(workers))
             faults += 1
     sweep.finish(driver)
-    return faults, sweep.scene({})
+    return faults, sweep.final_state({})
 
 
 if __name__ == "__main__":

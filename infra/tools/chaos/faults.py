@@ -1,4 +1,4 @@
-"""Faults to inject. Each episode disturbs one sweep several times, lets it finish, and returns the scene."""
+"""Faults to inject. Each episode disturbs one sweep several times, lets it finish, and returns its final state."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from typing import Any
 import psutil
 from ray_nodes import LOOPBACK, Nodes
 
-from chaos.audit import Scene, TrialRecord
+from chaos.audit import FinalState, TrialRecord
 from chaos.sweep import ENV, LOOK, Running, kill_process
 from longwave.platform.storage.store import Store
 from longwave.platform.training.journal import VARIABLE
 
 WAYS = {"here": ("--here", "--workers", "2"), "ray": ("--workers", "2")}
-Fault = Callable[["Ground", Path, random.Random, int], tuple[int, Scene]]
-"""Disturbs a sweep in a folder, up to a number of times; returns the number of faults, and the final scene."""
+Fault = Callable[["Setup", Path, random.Random, int], tuple[int, FinalState]]
+"""Disturbs a sweep in a folder, up to a number of times; returns the number of faults, and the final state."""
 
 
 class Impossible(Exception):
@@ -34,7 +34,7 @@ class Impossible(Exception):
 
 
 @dataclass(frozen=True)
-class Ground:
+class Setup:
     """Shared settings of all episodes.
 
     Attributes:
@@ -65,32 +65,32 @@ class Ground:
         return [(share, draw.uniform(0, self.soon)) for share in sorted(draw.choices(shares, k=max_faults))]
 
 
-def no_fault(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def no_fault(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Run on Ray without faults, to show that the harness itself disturbs nothing."""
-    sweep = ground.sweep(folder, "ray")
+    sweep = setup.sweep(folder, "ray")
     sweep.finish()
-    return 0, sweep.scene(ground.expected)
+    return 0, sweep.final_state(setup.expected)
 
 
-def driver_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def driver_kills(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Kill -9 drivers."""
-    sweep, faults = ground.sweep(folder, draw.choice(ground.ways)), 0
-    for moment in ground.moments(draw, max_faults):
+    sweep, faults = setup.sweep(folder, draw.choice(setup.ways)), 0
+    for moment in setup.moments(draw, max_faults):
         driver = sweep.start()
         if sweep.over_at(driver, *moment):
-            return faults, sweep.scene(ground.expected)
+            return faults, sweep.final_state(setup.expected)
         sweep.processes()
         kill_process(driver)
         faults += 1
     sweep.finish()
-    return faults, sweep.scene(ground.expected)
+    return faults, sweep.final_state(setup.expected)
 
 
-def worker_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def worker_kills(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Kill -9 Ray workers in training; the next only after another has trained, as three in a row fail a pack."""
-    sweep, faults = ground.sweep(folder, "ray"), 0
+    sweep, faults = setup.sweep(folder, "ray"), 0
     driver = sweep.start()
-    for moment in ground.moments(draw, max_faults):
+    for moment in setup.moments(draw, max_faults):
         trained = sweep.sessions() if faults else None
         if sweep.over_before(driver, lambda: sweep.sessions() != trained):  # noqa: B023
             break
@@ -100,32 +100,32 @@ def worker_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: 
             kill_process(draw.choice(workers))
             faults += 1
     sweep.finish(driver)
-    return faults, sweep.scene(ground.expected)
+    return faults, sweep.final_state(setup.expected)
 
 
-def node_kills(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def node_kills(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Kill -9 all processes of the working node, one of two in a real cluster."""
     faults, env = 0, {**ENV, VARIABLE: str(folder / "journal")}
     with Nodes(env) as nodes:
-        sweep = ground.sweep(folder, "ray", env=LOOPBACK)
+        sweep = setup.sweep(folder, "ray", env=LOOPBACK)
         sweep.options = ("--ray", nodes.address, "--workers", "1")
         driver = sweep.start()
-        for moment in ground.moments(draw, max_faults):
+        for moment in setup.moments(draw, max_faults):
             if sweep.over_at(driver, *moment) or sweep.over_before(driver, nodes.busy):
                 break
             nodes.lose()
             faults += 1
         sweep.finish(driver)
-    return faults, sweep.scene(ground.expected)
+    return faults, sweep.final_state(setup.expected)
 
 
-def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def corrupt_checkpoints(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Flip bits of checkpoints, or truncate them, between the end of a driver and its next start."""
-    sweep, faults = ground.sweep(folder, draw.choice(ground.ways)), 0
-    for moment in ground.moments(draw, max_faults):
+    sweep, faults = setup.sweep(folder, draw.choice(setup.ways)), 0
+    for moment in setup.moments(draw, max_faults):
         driver = sweep.start()
         if sweep.over_at(driver, *moment):
-            return faults, sweep.scene(ground.expected)
+            return faults, sweep.final_state(setup.expected)
         driver.send_signal(draw.choice([signal.SIGKILL, signal.SIGTERM]))
         sweep.ended(driver, 60, (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM))
         sweep.quiet()
@@ -136,7 +136,7 @@ def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, max_f
         if faults == max_faults:
             break
     sweep.finish()
-    return faults, sweep.scene(ground.expected)
+    return faults, sweep.final_state(setup.expected)
 
 
 def damage_file(file: Path, draw: random.Random) -> None:
@@ -150,28 +150,28 @@ def damage_file(file: Path, draw: random.Random) -> None:
     file.write_bytes(content)
 
 
-def database_restarts(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def database_restarts(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Kill -9 the postmaster of a PostgreSQL server, and start it again within two seconds."""
-    way = draw.choice(ground.ways)
+    way = draw.choice(setup.ways)
     with _server_process() as server:
         url = server.get_uri()
         Store(url).close()
-        sweep = ground.sweep(folder, way, url=url)
-        return _disturb(sweep, ground, draw, max_faults, lambda: _restart_server(server, draw.uniform(0, 2)))
+        sweep = setup.sweep(folder, way, url=url)
+        return _disturb(sweep, setup, draw, max_faults, lambda: _restart_server(server, draw.uniform(0, 2)))
 
 
 def _disturb(
-    sweep: Running, ground: Ground, draw: random.Random, max_faults: int, fault: Callable[[], object]
-) -> tuple[int, Scene]:
+    sweep: Running, setup: Setup, draw: random.Random, max_faults: int, fault: Callable[[], object]
+) -> tuple[int, FinalState]:
     """Run a sweep with a fault at each of its moments, until it is over."""
     driver, faults = sweep.start(), 0
-    for moment in ground.moments(draw, max_faults):
+    for moment in setup.moments(draw, max_faults):
         if sweep.over_at(driver, *moment):
             break
         fault()
         faults += 1
     sweep.finish(driver)
-    return faults, sweep.scene(ground.expected)
+    return faults, sweep.final_state(setup.expected)
 
 
 def _restart_server(server: Any, seconds: float) -> None:
@@ -196,16 +196,16 @@ def _server_process() -> Iterator[Any]:
             server.cleanup()
 
 
-def full_disks(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def full_disks(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Fill the disk of the store or of the checkpoints, and free it again within three seconds."""
-    way, disk = draw.choice(ground.ways), folder / "disk"
+    way, disk = draw.choice(setup.ways), folder / "disk"
     with _small_disk(disk):
         holds = draw.choice([{"url": f"sqlite:///{disk / 'store.db'}"}, {"storage": disk / "storage"}])
-        sweep = ground.sweep(folder, way, **holds)
-        return _disturb(sweep, ground, draw, max_faults, lambda: _fill_disk(disk, draw.uniform(0.5, 3)))
+        sweep = setup.sweep(folder, way, **holds)
+        return _disturb(sweep, setup, draw, max_faults, lambda: _fill_disk(disk, draw.uniform(0.5, 3)))
 
 
-def one_of_each(ground: Ground, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, Scene]:
+def one_of_each(setup: Setup, folder: Path, draw: random.Random, max_faults: int) -> tuple[int, FinalState]:
     """Disturb one sweep on a cluster by each kind of fault possible on this machine, in random order."""
     faults, disk, env = 0, folder / "disk", {**ENV, VARIABLE: str(folder / "journal")}
     with ExitStack() as stack:
@@ -213,7 +213,7 @@ def one_of_each(ground: Ground, folder: Path, draw: random.Random, max_faults: i
         url = server.get_uri() if server else ""
         Store(url).close() if url else None
         with Nodes(env) as nodes:
-            sweep = ground.sweep(folder, "ray", env=LOOPBACK, url=url, storage=disk / "storage")
+            sweep = setup.sweep(folder, "ray", env=LOOPBACK, url=url, storage=disk / "storage")
             sweep.options = ("--ray", nodes.address, "--workers", "1")
             driver = sweep.start()
             kinds: list[Callable[[], Any]] = [
@@ -221,14 +221,14 @@ def one_of_each(ground: Ground, folder: Path, draw: random.Random, max_faults: i
                 *[lambda: _restart_server(server, 1.0)] * bool(server), *[lambda: _fill_disk(disk, 1.0)] * bool(small),
             ]  # fmt: skip
             for k, fault in enumerate(draw.sample(kinds, len(kinds))):
-                if sweep.over_at(driver, k / 10, draw.uniform(0, ground.soon)):
+                if sweep.over_at(driver, k / 10, draw.uniform(0, setup.soon)):
                     break
                 if sweep.over_before(driver, lambda: nodes.busy() and [*disk.rglob("*.safetensors")]):
                     break
                 driver = fault() or driver
                 faults += 1
             sweep.finish(driver)
-        return faults, sweep.scene(ground.expected)
+        return faults, sweep.final_state(setup.expected)
 
 
 def _where_possible(stack: ExitStack, context: AbstractContextManager[Any]) -> Any:

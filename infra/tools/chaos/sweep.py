@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 import sqlalchemy as sa
 
-from chaos.audit import Scene, TrialRecord
+from chaos.audit import FinalState, TrialRecord
 from longwave.platform.errors import LongwaveError
 from longwave.platform.processes import Births, birth_times, living_processes
 from longwave.platform.storage.integrity import describe_damage
@@ -163,7 +163,7 @@ class Running:
         """Return Ray's workers in training."""
         return [p for p in self.processes() if "ray::ImplicitFunc" in _command_line(p)]
 
-    def scene(self, expected: Mapping[str, TrialRecord]) -> Scene:
+    def final_state(self, expected: Mapping[str, TrialRecord]) -> FinalState:
         """Return the final state of the sweep."""
         leftovers = self._leftovers()
         if self.blank:
@@ -178,7 +178,7 @@ class Running:
             records, again = {}, []
             self.broken.append(str(error))
         copies = [*read_copies(self.folder / "home/mlflow.db")] if self.blank else []
-        return Scene(
+        return FinalState(
             expected, records, copies, read_logs(self.journal), again, self.broken, leftovers, bool(self.blank)
         )
 

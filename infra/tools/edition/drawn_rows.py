@@ -19,6 +19,7 @@ from typing import Any
 
 from edition.folders import LONGWAVE, SHOWN, EditionFolders
 from longwave.platform.boards.columns import record
+from longwave.platform.boards.row import SHORT
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str]) -> None:
             parser.error(f"no row of edition {options.edition} can be compared with a further training")
         print(f"seed {options.seed}")
         for row in rows:
-            print(f"{row['key'][:12]} {row['task']} {row['variant']} {row['model']}", flush=True)
+            print(f"{row['key'][:SHORT]} {row['task']} {row['variant']} {row['model']}", flush=True)
         if options.list:
             return
         outcomes = Counter(reproduce_row(row, url) for row in rows)

@@ -170,7 +170,7 @@ def check_halves(scale: Scale, device: str, findings: Findings) -> list[dict[str
 
 def check_kernels(scale: Scale, findings: Findings) -> dict[str, Any]:
     """Return the report of ``bench kernels``."""
-    report = run_benchmark(scale.agenda, lambda words: print(words, file=sys.stderr))
+    report = run_benchmark(scale.benchmark, lambda words: print(words, file=sys.stderr))
     findings.misses += report.failed
     for line in report.lines:
         findings.demand(line.exact, f"{line.cell}, {line.size}: error {line.error:.1e}")

@@ -10,7 +10,7 @@ from every_model import CASES, MATRIX_CASES
 from triton_cases import FORMS, SCHEDULES, schedules
 
 from gpu import faults
-from longwave.platform.bench.kernels import Agenda, plan_benchmark
+from longwave.platform.bench.kernels import BenchmarkPlan, plan_benchmark
 from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PSMNIST, PackSize, Size, recurrent_models
 
 
@@ -26,7 +26,7 @@ class Scale:
         halves: Cases and schedules of which rows are stored in bfloat16.
         lags: Of the two members of a layer with a delay.
         faults: Of ``gpu.faults``.
-        agenda: What ``bench kernels`` measures.
+        benchmark: What ``bench kernels`` measures.
         speeds: Models whose loop is timed, at which size.
         sweep: Settings of the sweeps.
     """
@@ -39,7 +39,7 @@ class Scale:
     halves: Sequence[tuple[str, str]]
     lags: Sequence[list[int]]
     faults: Mapping[str, tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]]
-    agenda: Agenda
+    benchmark: BenchmarkPlan
     speeds: Mapping[str, Size]
     sweep: dict[str, Any]
 
@@ -70,7 +70,7 @@ def whole_scale() -> Scale:
 def small_scale() -> Scale:
     """Return the measurements for the interpreter."""
     size = Size(2, 1, 1, 3)
-    agenda = plan_benchmark("cpu", ["lem"], ["2,1,1,3"], repeats=1, seconds=0.0, compile=False)
+    benchmark = plan_benchmark("cpu", ["lem"], ["2,1,1,3"], repeats=1, seconds=0.0, compile=False)
     settings = {"task": "adding", "variant": "N=2", "models": ["lem"], "trials": 2, "retrain": 1, "hidden": 3}
     return Scale(
         ("lem", "tau_gru"),
@@ -81,7 +81,7 @@ def small_scale() -> Scale:
         (("lem", "row"),),
         ([2, 1],),
         {},
-        replace(agenda, packs=[PackSize(1, size), PackSize(2, size)]),
+        replace(benchmark, packs=[PackSize(1, size), PackSize(2, size)]),
         {"gru": size},
         {**settings, "batch": 2, "steps": 1, "epochs": 1},
     )

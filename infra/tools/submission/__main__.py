@@ -27,6 +27,7 @@ from pathlib import Path
 
 from edition.folders import LONGWAVE, SHOWN, EditionFolders, trust_bundle
 
+from longwave.platform.boards.row import SHORT
 from longwave.platform.editions.changes import REASONS, Change, difference, list_changes
 from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.errors import LongwaveError
@@ -87,7 +88,7 @@ def check_submission(
     check_code(submission)
     file, plugin, licence = submission.file, submission.plugin, read_licence(submission.plugin)
     report(f"code: {', '.join(name for _, name in plugin.bound)} of version {plugin.version}, {licence}")
-    report(f"hashes: {len(file.hashes)} records of bundle {file.name[:12]} match")
+    report(f"hashes: {len(file.hashes)} records of bundle {file.name[:SHORT]} match")
     with tempfile.TemporaryDirectory(prefix="submission-") as made:
         home = Path(made)
         store, tasks = f"sqlite:///{home / 'longwave.db'}", sorted({e.config.task for e in file.content.trials})

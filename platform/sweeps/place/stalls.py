@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol, TextIO
 
+from longwave.platform.names import list_first
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
@@ -263,7 +264,6 @@ class StallWatch:
         """Return a line that names the packs that have stalled; empty if none has."""
         if not (stalled := self.stalled()):
             return ""
-        first, *others = [f"{name} (pack {pack[:8]})" for pack, name in sorted(stalled.items())]
-        more = f" and {len(others)} more" if others else ""
+        packs = list_first([f"{name} (pack {pack[:8]})" for pack, name in sorted(stalled.items())], 1)
         advice = "" if self.fails else "; resume with --stall-kill to fail what hangs"
-        return f"{STALLED}no step for {self.stall:g} s or more of {first}{more}{advice}"
+        return f"{STALLED}no step for {self.stall:g} s or more of {packs}{advice}"

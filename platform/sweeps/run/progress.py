@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longwave.platform.errors import StoreError
+from longwave.platform.names import list_first
 from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import EpochCounts, PlannedTrial
 from longwave.platform.records.trial import TrialConfig
@@ -105,8 +106,7 @@ class Progress:
     def started(self, pack: str, configs: Sequence[TrialConfig]) -> None:
         """Note a pack that has a worker."""
         names = list(dict.fromkeys(self.cell_of_trial[config.id].label for config in configs))
-        label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-        self.running[pack] = f"{label} {configs[0].phase} ×{len(configs)}"
+        self.running[pack] = f"{list_first(names, 1)} {configs[0].phase} ×{len(configs)}"
         self._refresh()
 
     def report(self, points: Sequence[Point], runs: Sequence[Run]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from chaos import __main__ as chaos
-from chaos.audit import Scene, TrialRecord, audit, record_of_log
+from chaos.audit import FinalState, TrialRecord, audit, record_of_log
 
 TRIALS = ("a", "b", "c")
 CURVE = {1: (0.5, 0.6), 2: (0.4, 0.5), 3: (0.3, 0.4)}
@@ -33,20 +33,20 @@ def log(*sessions: tuple[str, int, int], curve: dict[int, tuple[float, float]] =
     return lines
 
 
-def scene(**changes: Any) -> Scene:
+def final_state(**changes: Any) -> FinalState:
     """Return one in which nothing is wrong."""
     trials = {trial: record() for trial in TRIALS}
     logs = {trial: log(("s", 0, 2), ("t", 1, 3)) for trial in TRIALS}
     copies = [(trial, record(status="FINISHED"), 0) for trial in TRIALS]
-    return replace(Scene(trials, trials, copies, logs), **changes)
+    return replace(FinalState(trials, trials, copies, logs), **changes)
 
 
 def with_b(b: TrialRecord) -> dict[str, TrialRecord]:
     return {trial: b if trial == "b" else record() for trial in TRIALS}
 
 
-def test_a_scene_without_faults_is_clean_and_equal_to_the_bit() -> None:
-    findings = audit(scene())
+def test_a_final_state_without_faults_is_clean_and_equal_to_the_bit() -> None:
+    findings = audit(final_state())
     assert findings.clean and (findings.trials, findings.equal, findings.to_the_bit) == (3, 3, 3)
 
 
@@ -61,7 +61,7 @@ def test_a_scene_without_faults_is_clean_and_equal_to_the_bit() -> None:
     ],
 )
 def test_a_planted_loss_is_found(planted: dict[str, Any], line: str) -> None:
-    assert any(re.search(line, text) for text in audit(scene(**planted)).lost)
+    assert any(re.search(line, text) for text in audit(final_state(**planted)).lost)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_planted_loss_is_found(planted: dict[str, Any], line: str) -> None:
     ],
 )
 def test_a_planted_duplicate_is_found(planted: dict[str, Any], line: str) -> None:
-    assert any(re.search(line, text) for text in audit(scene(**planted)).duplicated)
+    assert any(re.search(line, text) for text in audit(final_state(**planted)).duplicated)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_planted_duplicate_is_found(planted: dict[str, Any], line: str) -> Non
     ],
 )
 def test_a_planted_difference_is_found(planted: dict[str, Any], line: str) -> None:
-    findings = audit(scene(**planted))
+    findings = audit(final_state(**planted))
     assert any(re.search(line, text) for text in findings.wrong) and not findings.clean
 
 
@@ -106,7 +106,7 @@ def test_results_of_the_same_pack_are_equal_to_the_bit_and_of_another_within_a_t
     logs["b"] = [{**line, "valid": ends["valid"]} if "end" in line else line for line in log(("s", 0, 3), curve=near)]
     for pack, clean in (("p", False), ("q", True)):
         copies = [(t, record(status="FINISHED", curve=near if t == "b" else CURVE), 0) for t in TRIALS]
-        findings = audit(scene(store=with_b(record(curve=near, ends=ends, pack=pack)), logs=logs, copies=copies))
+        findings = audit(final_state(store=with_b(record(curve=near, ends=ends, pack=pack)), logs=logs, copies=copies))
         assert findings.clean is clean and (findings.equal, findings.to_the_bit) == (2 + clean, 2)
 
 
@@ -121,11 +121,11 @@ def test_results_of_the_same_pack_are_equal_to_the_bit_and_of_another_within_a_t
     ],
 )
 def test_a_planted_orphan_is_found(planted: dict[str, Any], line: str) -> None:
-    assert [text for text in audit(scene(**planted)).orphans if re.search(line, text)]
+    assert [text for text in audit(final_state(**planted)).orphans if re.search(line, text)]
 
 
 def test_what_makes_a_sweep_unusable_is_found() -> None:
-    assert audit(scene(broken=["exit 2: The store is damaged"])).unusable == ["exit 2: The store is damaged"]
+    assert audit(final_state(broken=["exit 2: The store is damaged"])).unusable == ["exit 2: The store is damaged"]
 
 
 def test_a_log_stands_on_its_newest_session_and_no_replaced_one_is_heard() -> None:
@@ -140,7 +140,7 @@ def no_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The root of the page; nothing is trained."""
     (tmp_path / "infra").mkdir()
     monkeypatch.setattr(chaos, "ROOT", tmp_path)
-    monkeypatch.setattr(chaos.Harness, "_ground", lambda _: None)
+    monkeypatch.setattr(chaos.Harness, "_read_setup", lambda _: None)
     monkeypatch.setattr(chaos.Harness, "run", lambda _, case, count: chaos.Line(case, 1, count))
     return tmp_path
 

@@ -124,7 +124,7 @@ def test_a_whole_run_keeps_what_is_written_by_hand_and_the_file_if_it_cannot_be_
 
 
 def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Triton's interpreter the small agenda runs by the C++ loop, which is not what was asked."""
+    """Without Triton's interpreter the small plan runs by the C++ loop, which is not what was asked."""
     findings = gpu.Findings()
     monkeypatch.setattr(gpu, "judge_targets", lambda report: [Target("a ratio", 1.0, 2.0)])
     gpu.check_kernels(scale.small_scale(), findings)
@@ -136,6 +136,6 @@ def test_what_a_gpu_is_asked_has_every_model_and_packs_of_1_to_64(monkeypatch: p
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     whole = scale.whole_scale()
     assert set(whole.cases) == set(scale.CASES) and set(whole.matrices) == set(scale.MATRIX_CASES)
-    assert {pack.members for pack in whole.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
-    assert whole.agenda.sizes == scale.plan_benchmark("cuda").sizes
+    assert {pack.members for pack in whole.benchmark.packs} == {1, 2, 4, 8, 16, 32, 64}
+    assert whole.benchmark.sizes == scale.plan_benchmark("cuda").sizes
     assert set(whole.hidden) == set(scale.SCHEDULES)

@@ -20,7 +20,7 @@ SEEN = {
 XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
 )
-GROUNDS = ("#FFFFFF", "#11161C")
+BACKGROUNDS = ("#FFFFFF", "#11161C")
 
 
 def linear(code: str) -> np.ndarray:
@@ -49,9 +49,9 @@ def test_no_two_families_look_alike(eyes: str) -> None:
         assert np.linalg.norm(seen[a] - seen[b]) > 15, f"{a} and {b} with {eyes}"
 
 
-def test_every_colour_is_seen_on_both_grounds() -> None:
+def test_every_colour_is_seen_on_both_backgrounds() -> None:
     for code in FAMILIES.values():
-        assert all(contrast(code, ground) >= 3 for ground in GROUNDS), code
+        assert all(contrast(code, background) >= 3 for background in BACKGROUNDS), code
 
 
 def test_every_colour_is_that_of_one_family_of_models_and_a_new_family_has_none() -> None:

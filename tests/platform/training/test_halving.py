@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cohorts import Driver, Ledger
+from cohorts import Driver, FakeStore
 from packs import PackRecorder, trial
 
 from longwave.platform.records.report import Cohort, Report, Rung
@@ -37,28 +37,28 @@ def cohort(count: int = 7) -> list[TrialConfig]:
     return configs
 
 
-def undisturbed(configs: list[TrialConfig]) -> Ledger:
-    ledger = Ledger(configs)
-    assert train(configs, ledger.take, cohort=ledger.cohort) == "over"
-    return ledger
+def undisturbed(configs: list[TrialConfig]) -> FakeStore:
+    store = FakeStore(configs)
+    assert train(configs, store.take, cohort=store.cohort) == "over"
+    return store
 
 
 @pytest.fixture(scope="module")
-def whole() -> Ledger:
+def whole() -> FakeStore:
     return undisturbed(cohort())
 
 
-def check(ledger: Ledger, whole: Ledger) -> None:
+def check(store: FakeStore, whole: FakeStore) -> None:
     """Assert that a cohort ended as the undisturbed one: the same ends, the same winner, the same curves."""
-    assert ledger.ends() == whole.ends() and ledger.winner() == whole.winner()
-    assert ledger.points.keys() == whole.points.keys()
+    assert store.ends() == whole.ends() and store.winner() == whole.winner()
+    assert store.points.keys() == whole.points.keys()
     for key, point in whole.points.items():
-        np.testing.assert_allclose(ledger.points[key].valid, point.valid, rtol=1e-4)
-    ours, theirs = ({(r.epoch, r.trial): r.stays for r in some.cohort.rungs} for some in (ledger, whole))
+        np.testing.assert_allclose(store.points[key].valid, point.valid, rtol=1e-4)
+    ours, theirs = ({(r.epoch, r.trial): r.stays for r in some.cohort.rungs} for some in (store, whole))
     assert ours == theirs
 
 
-def test_the_cohort_these_tests_interrupt_has_every_kind_of_end_and_no_near_ties(whole: Ledger) -> None:
+def test_the_cohort_these_tests_interrupt_has_every_kind_of_end_and_no_near_ties(whole: FakeStore) -> None:
     ends = [*[("diverged", 1)] * 2, ("ok", 6), *[("stopped", 1)] * 2, ("stopped", 2), ("stopped", 4)]
     assert sorted(whole.ends().values()) == ends
     for epoch in (1, 2, 4):
@@ -72,71 +72,71 @@ SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in ran
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_cohort_interrupted_at_random_keeps_the_same_members_and_the_same_winner(
-    seed: int, whole: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, whole: FakeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = Ledger(whole.configs)
-    Driver(ledger, tmp_path, seed, monkeypatch).run()
-    check(ledger, whole)
+    store = FakeStore(whole.configs)
+    Driver(store, tmp_path, seed, monkeypatch).run()
+    check(store, whole)
 
 
-def test_two_packs_of_a_cohort_wait_for_each_other_at_each_rung(whole: Ledger, tmp_path: Path) -> None:
-    ledger = Ledger(whole.configs)
-    packs = [(ledger.configs[:3], Checkpoint(tmp_path / "a")), (ledger.configs[3:], Checkpoint(tmp_path / "b"))]
+def test_two_packs_of_a_cohort_wait_for_each_other_at_each_rung(whole: FakeStore, tmp_path: Path) -> None:
+    store = FakeStore(whole.configs)
+    packs = [(store.configs[:3], Checkpoint(tmp_path / "a")), (store.configs[3:], Checkpoint(tmp_path / "b"))]
     (first, a), (second, b) = packs
-    assert train(first, ledger.take, a, ledger.cohort) == "paused"
-    assert {(r.epoch, r.stays) for r in ledger.cohort.rungs} == {(1, None)} and not ledger.points.keys() - {
+    assert train(first, store.take, a, store.cohort) == "paused"
+    assert {(r.epoch, r.stays) for r in store.cohort.rungs} == {(1, None)} and not store.points.keys() - {
         (c.id, 1) for c in first
     }
-    assert train(first, ledger.take, a, ledger.cohort) == "paused"  # nothing is known that was not
-    assert {r.epoch for r in ledger.cohort.rungs} == {1}
-    assert train(second, ledger.take, b, ledger.cohort) == "paused"
-    assert {r.epoch for r in ledger.cohort.rungs} == {1, 2}
+    assert train(first, store.take, a, store.cohort) == "paused"  # nothing is known that was not
+    assert {r.epoch for r in store.cohort.rungs} == {1}
+    assert train(second, store.take, b, store.cohort) == "paused"
+    assert {r.epoch for r in store.cohort.rungs} == {1, 2}
     for _ in range(6):
         for configs, checkpoint in packs:
-            if left := [c for c in configs if c in ledger.open]:
-                train(left, ledger.take, checkpoint, ledger.cohort)
-    check(ledger, whole)
+            if left := [c for c in configs if c in store.open]:
+                train(left, store.take, checkpoint, store.cohort)
+    check(store, whole)
 
 
-def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whole: Ledger, tmp_path: Path) -> None:
-    ledger = Ledger(whole.configs)
+def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whole: FakeStore, tmp_path: Path) -> None:
+    store = FakeStore(whole.configs)
     parts, files = (whole.configs[:3], whole.configs[3:5], whole.configs[5:]), [tmp_path / name for name in "abc"]
     for _ in range(2):  # each saves twice where it stands
         for part, file in zip(parts, files, strict=True):
-            if left := [c for c in part if c in ledger.open]:
-                train(left, ledger.take, Checkpoint(file), Cohort("c", tuple(c.id for c in whole.configs), {}))
-    pack = Pack(ledger.open, get_task("adding").load("N=20"))
+            if left := [c for c in part if c in store.open]:
+                train(left, store.take, Checkpoint(file), Cohort("c", tuple(c.id for c in whole.configs), {}))
+    pack = Pack(store.open, get_task("adding").load("N=20"))
     assert take_up(pack, Checkpoint(tmp_path / "joined", tuple(files)).candidates())
-    assert [len(pack.valids[c.id]) for c in pack.configs] == [1] * len(ledger.open) and pack.done == 1
+    assert [len(pack.valids[c.id]) for c in pack.configs] == [1] * len(store.open) and pack.done == 1
     assert not take_up(
-        Pack(ledger.open, get_task("adding").load("N=20")), Checkpoint(files[0], (files[1],)).candidates()
+        Pack(store.open, get_task("adding").load("N=20")), Checkpoint(files[0], (files[1],)).candidates()
     )
-    epochs = len(ledger.points)
-    assert train(ledger.open, ledger.take, Checkpoint(tmp_path / "joined", tuple(files)), ledger.cohort) == "over"
-    assert epochs and {epoch for _, epoch in ledger.points} == set(range(1, EPOCHS + 1))
-    check(ledger, whole)
+    epochs = len(store.points)
+    assert train(store.open, store.take, Checkpoint(tmp_path / "joined", tuple(files)), store.cohort) == "over"
+    assert epochs and {epoch for _, epoch in store.points} == set(range(1, EPOCHS + 1))
+    check(store, whole)
 
 
 @pytest.mark.parametrize("reports", range(1, 6))
 @pytest.mark.parametrize("checkpointed", [True, False])
 def test_survivors_alone_after_a_rung_are_not_halved_again(
-    reports: int, checkpointed: bool, whole: Ledger, tmp_path: Path
+    reports: int, checkpointed: bool, whole: FakeStore, tmp_path: Path
 ) -> None:
-    ledger, file, message = Ledger(whole.configs), Checkpoint(tmp_path / "pack"), []
+    store, file, message = FakeStore(whole.configs), Checkpoint(tmp_path / "pack"), []
 
     def emit(report: Report) -> None:
-        ledger.take(report)
+        store.take(report)
         message.append(report)
         if len(message) == reports:
             raise ConnectionError("the driver is gone")
 
     with pytest.raises(ConnectionError, match="the driver is gone"):
-        train(ledger.configs, emit, file if checkpointed else None, ledger.cohort)
-    assert train(ledger.open, ledger.take, file if checkpointed else None, ledger.cohort) == "over"
-    check(ledger, whole)
+        train(store.configs, emit, file if checkpointed else None, store.cohort)
+    assert train(store.open, store.take, file if checkpointed else None, store.cohort) == "over"
+    check(store, whole)
 
 
-def test_without_company_the_trials_of_a_pack_are_the_cohort(whole: Ledger) -> None:
+def test_without_company_the_trials_of_a_pack_are_the_cohort(whole: FakeStore) -> None:
     events = PackRecorder()
     assert train(whole.configs, events) == "over"
     assert {r.trial: (r.status, r.epochs) for r in events.runs} == whole.ends()

@@ -286,7 +286,7 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
             assert not sweep.over_before(driver, lambda: nodes.busy() and len(with_one()) == 2)
             nodes.lose(replaced=False)
             sweep.finish(driver)
-        actual = audit(sweep.scene(expected))
+        actual = audit(sweep.final_state(expected))
     assert actual.clean and actual.trials == 48, actual
     taken_up = [line["began"] for log in read_logs(sweep.journal).values() for line in log if line.get("began")]
     assert max(taken_up, default=0) > 0, "no pack of the lost node went on from a checkpoint"

@@ -176,8 +176,8 @@ def resolve(rows: Sequence[Row], name: str) -> str:
         command = "longwave board --rows --format json"
         raise ConfigError(f"No trained row has a name that begins with {name}. See the names with: {command}")
     if len(matching) > 1:
-        rows = list_first([f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in matching], NAMED)
-        raise ConfigError(f"{name} begins the names of {len(matching)} rows: {rows}. Give more digits.")
+        shown = list_first([f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in matching], NAMED)
+        raise ConfigError(f"{name} begins the names of {len(matching)} rows: {shown}. Give more digits.")
     if matching[0].superseded:
         raise ConfigError(
             f"Row {matching[0].config[:SHORT]} is superseded: {matching[0].superseded}. It cannot be compared. "

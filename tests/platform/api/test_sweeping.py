@@ -12,7 +12,7 @@ import pytest
 from boards import keep, retrained
 
 import longwave as lw
-from longwave.platform.api.sweeping import SweptBoards, _read_setup, name_objects
+from longwave.platform.api.sweeping import SweptBoards, _read_settings, name_objects
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, NoStoreError
 from longwave.platform.storage.store import Store
@@ -96,7 +96,7 @@ def test_a_wrong_argument_is_answered_with_the_nearest(arguments: dict[str, Any]
 
 def test_equal_settings_have_one_name_and_other_settings_another() -> None:
     def name(**settings: Any) -> str:
-        return _read_setup(None, {"task": "adding", "models": ["lem"], **settings}).name
+        return _read_settings(None, {"task": "adding", "models": ["lem"], **settings}).name
 
     assert name() == name(trials=8) != name(trials=9)
 
@@ -122,7 +122,7 @@ def test_the_board_of_a_sweep_without_a_variant_is_that_of_the_task_s_own(tmp_pa
     with Store(url) as store:
         store.add_sweep("demo", {"trials": 0})
         keep(store, *(retrained("lem", [0.1, 0.2], task="adding", variant=name) for name in ("N=500", "N=2000")))
-    done = SweptBoards(_read_setup(None, {"task": "adding", "models": ["lem"]}), "", url)
+    done = SweptBoards(_read_settings(None, {"task": "adding", "models": ["lem"]}), "", url)
     assert {row.variant for row in done.board.rows} == {"N=500"} and len(lw.board("adding", store=url)) == 2
 
 

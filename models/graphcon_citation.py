@@ -20,7 +20,7 @@ from longwave.models.base.spec import Best, ModelSpec
 
 START = 1e-5
 """Initial query and key weights, so that attention starts uniform."""
-TIME = Param("time", "T", 1.0, 20.0, False, "layers", "Integration time, in steps of 1.", "authors' sweeps")
+TIME = Param("time", "T", 1.0, 20.0, False, "layers", "Integration time, in steps of 1.", "authors' sweeps", most=1000)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CitationGraphCON(GraphLayer[CitationWeights]):
     unused tensors.
 
     Args:
-        time: T > 0.
+        time: 0 < T ≤ 1000.
         coupling: ``"tran"`` or ``"gcn"``.
         heads: Of the attention.
         width: Size a of query and key, all heads together.

@@ -39,7 +39,7 @@ class SimpleDelayGRU(Delayed[SimpleDelayWeights]):
     5d.
 
     Args:
-        tau: τ ≥ 0, in whole input steps; it may differ by member.
+        tau: 0 ≤ τ ≤ 100,000, in whole input steps; it may differ by member.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 

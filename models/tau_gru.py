@@ -82,7 +82,7 @@ class TauGRU(Delayed[TauGRUWeights]):
     h[n-τ] to a as well: not in the paper, but close to another public implementation.
 
     Args:
-        tau: τ ≥ 0, in whole input steps; it may differ by member.
+        tau: 0 ≤ τ ≤ 100,000, in whole input steps; it may differ by member.
         alpha, beta: 0 ≤ α, β ≤ 1.
         form: ``"full"`` or one of the above.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.

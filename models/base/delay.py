@@ -23,8 +23,10 @@ TAU = Param(
     "Time lag of the delayed feedback.",
     "τ-GRU, Appendix G",
     zero=True,
+    most=100_000,
     whole=True,
 )
+"""The limit is five times the longest sequence here; the state holds τ hidden states."""
 
 
 class Delayed(Recurrence[W], Generic[W]):

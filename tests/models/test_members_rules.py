@@ -215,7 +215,7 @@ def test_a_range_that_makes_no_sense_is_refused() -> None:
         param(0.5, 1.0, whole=True, zero=True)
     with pytest.raises(ValueError, match=r"must be a finite number > 0, got 0\.0"):
         param(0.1, 1.0).between(0.0, 1.0)
-    assert TAU.rule == "a whole number ≥ 0"
+    assert TAU.rule == "a whole number ≥ 0 and ≤ 100000"
 
 
 def test_a_task_with_its_own_published_range_is_searched_there_and_others_as_usual() -> None:

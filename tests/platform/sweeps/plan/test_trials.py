@@ -188,8 +188,9 @@ def test_a_parameter_is_drawn_only_where_it_means_something_and_an_optional_one_
     ("model", "space", "line"),
     [
         ({"form": "alpha=0"}, {"tau": 5}, "tau has no effect with τ-GRU (form alpha=0). Remove it."),
-        ({}, {"tau": 5.5}, "τ (tau) must be a whole number ≥ 0, got 5.5."),
-        ({}, {"tau": {"low": 1.5, "high": 3}}, "τ (tau) must be a whole number ≥ 0, got 1.5."),
+        ({}, {"tau": 5.5}, "τ (tau) must be a whole number ≥ 0 and ≤ 100000, got 5.5."),
+        ({}, {"tau": 1e300}, "τ (tau) must be a whole number ≥ 0 and ≤ 100000, got 1e+300."),
+        ({}, {"tau": {"low": 1.5, "high": 3}}, "τ (tau) must be a whole number ≥ 0 and ≤ 100000, got 1.5."),
         ({}, {"alpha": 1.5}, "α (alpha) must be a finite number ≥ 0 and ≤ 1, got 1.5."),
         ({}, {"sigma": 1}, "No parameter 'sigma'."),
         ({"form": 1}, {}, "tau_gru.form must be one of full, alpha=0, beta=0, no gating"),

@@ -102,6 +102,15 @@ class _Features(torch.nn.Module):
         return self.layer.features(batch)[0]
 
 
+def test_no_gradient_flows_into_the_source_of_graphcons_code_for_citation_graphs() -> None:
+    layer, batch = layer_of("graphcon_citation", {"coupling": "gcn"}, members=None), random_graphs(0, sizes=(7,))
+    with torch.no_grad():
+        for name, value in {"b1": 50.0, "b2": 50.0, "be": 100.0}.items():  # x = e + T e, the second e as a source
+            layer.get_parameter(name).fill_(value)
+    layer.features(batch)[0].sum().backward()
+    torch.testing.assert_close(layer.get_parameter("be").grad, torch.full((4,), 7.0, dtype=FLOAT64))
+
+
 @pytest.mark.parametrize("name, options", FEW)
 @settings(max_examples=5)
 @given(seed=st.integers(0, 99))

@@ -17,6 +17,7 @@ from pathlib import Path
 from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import home, store_url
 from longwave.platform.redaction import redacted
+from longwave.platform.wording import describe_count
 
 SECONDS, LEAST_SECONDS = 7.0, 0.1
 """Seconds for all checks together, and for each check after that: the command ends within ten."""
@@ -175,7 +176,7 @@ def _check_secrets(url: str) -> list[Finding]:
 
     with Database(url, create=False) as store:
         count = count_secrets(store)
-    texts = f"{count} text{'s' * (count != 1)} of the store may contain one"
+    texts = f"{describe_count(count, 'text')} of the store may contain one"
     remedy = f"longwave doctor --repair --store {without_password(url)}"
     return [Finding("passwords", False, f"{texts}. Remove them with: {remedy}")] * bool(count)
 

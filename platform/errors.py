@@ -18,8 +18,9 @@ import signal
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 
-from longwave.platform.names import list_first, nearest_names
+from longwave.platform.names import nearest_names
 from longwave.platform.redaction import redacted
+from longwave.platform.wording import list_first
 
 LISTED = 300
 """Characters of known names that an error lists if none is similar; the first name is always listed."""

@@ -1,9 +1,9 @@
-"""Names in any case and spelling, suggestions for wrong ones, and lists that say how many they leave out."""
+"""Names in any case and spelling, and suggestions for wrong ones."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,12 +22,6 @@ def list_names(package: str) -> list[str]:
     spec = find_spec(package)
     folders = (spec.submodule_search_locations if spec else None) or ()
     return sorted(file.stem for folder in folders for file in Path(folder).glob("*.py") if file.stem != "__init__")
-
-
-def list_first(names: Sequence[str], limit: int, separator: str = ", ") -> str:
-    """Return the first ``limit`` names in one line, and how many others there are: ``a, b and 3 more``."""
-    others = len(names) - limit
-    return separator.join(names[:limit]) + (f" and {others} more" if others > 0 else "")
 
 
 def find_spelling(name: str, names: Collection[str]) -> str:

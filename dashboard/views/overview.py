@@ -21,6 +21,7 @@ from longwave.platform.render.export import of_texts
 from longwave.platform.render.harmless import in_streamlit
 from longwave.platform.render.overview import AHEAD, OVERALL, SEPARATES, overview_table
 from longwave.platform.render.table import Table
+from longwave.platform.wording import describe_count
 
 ABOUT = (
     "Longwave compares models of long sequences and graphs under one protocol. On each board every model gets a search "
@@ -44,11 +45,10 @@ def draw(url: str) -> None:
     parts = overviews(rows)
     body, corner = page_frame.draw_head(1000)
     body.markdown(ABOUT)
-    retraining_count = sum(row.seed_count for row in rows if row.kind == "retrained")
+    retrainings = describe_count(sum(row.seed_count for row in rows if row.kind == "retrained"), "retraining")
     models = {row.model for row in rows if row.kind == "retrained"}
-    board_count = f"{len(boards)} board{'s' * (len(boards) != 1)}"
     separation_text = count_words([word for part in parts for word in part.separations])
-    totals = f"{len(models)} models on {board_count}, {retraining_count:,} retrainings"
+    totals = f"{describe_count(len(models), 'model')} on {describe_count(len(boards), 'board')}, {retrainings}"
     st.markdown(f"**{totals}.** {in_streamlit(separation_text)}")
     figures = {}
     for k, part in enumerate(parts):

@@ -12,6 +12,7 @@ from longwave.platform.boards.separation import Separation, count_words, separat
 from longwave.platform.boards.texts import estimate, listed, listed_of, median, plain
 from longwave.platform.statistics.stats import Estimate
 from longwave.platform.statistics.verdict import ENOUGH
+from longwave.platform.wording import describe_count
 
 TRUSTED_BY = "Rank all with longwave board --trust BUNDLE, or one by running longwave reproduce ROW --keep twice."
 """What to do about untrusted rows."""
@@ -55,7 +56,7 @@ class Leading:
         if self.ranked == 1:
             tested = "no other row to compare with"
         else:
-            others = f", of {self.ranked - 1} other{'s' * (self.ranked > 2)}" if len(names) > 1 else ""
+            others = f", of {describe_count(self.ranked - 1, 'other')}" if len(names) > 1 else ""
             tested = self._compared() + others
         return ". ".join(filter(None, (tested, self.why.rstrip(".")))) + "."
 
@@ -173,5 +174,5 @@ def saturated_tasks(overview: Overview) -> str:
     count = len(overview.of_word("saturated"))
     if not count:
         return ""
-    boards = f"{count} board{'s' * (count > 1)}"
+    boards = describe_count(count, "board")
     return f"No model beats the best trivial predictor on {boards}: {'; '.join(overview.titles[-count:])}."

@@ -12,9 +12,9 @@ from longwave.platform.boards.row import REJECTED, SHORT, WENT_ON, Row, named
 from longwave.platform.boards.trust import RowTrust, trust_in
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs, same_form
-from longwave.platform.names import list_first
 from longwave.platform.records.group import EVERYBODY, Group, Pool
 from longwave.platform.statistics.ranking import order, standings
+from longwave.platform.wording import list_first
 
 AGREED = ("metric", "unit", "goal")
 """Fields on which the current rows of a board must agree."""

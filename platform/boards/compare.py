@@ -12,8 +12,8 @@ from typing import Any
 from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import SHORT, Row, distinct_boards, group_by_board, named
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.names import list_first
 from longwave.platform.statistics.contrast import Contrast, contrast
+from longwave.platform.wording import list_first
 
 Place = tuple[str, str]
 NEAREST = 3

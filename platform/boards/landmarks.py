@@ -11,6 +11,7 @@ from longwave.platform.boards.printed import quote_number
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, median, plain, rank, searched
 from longwave.platform.statistics.stats import direction
+from longwave.platform.wording import describe_count
 
 BASELINES = ("lstm", "gru")
 """Models that every board shows for comparison, whatever its filters hide."""
@@ -61,7 +62,7 @@ def landmarks(rows: Sequence[Row]) -> list[Landmark]:
 
 
 def _trained(role: str, row: Row) -> Landmark:
-    suffix = f", {row.seed_count} seed{'s' if row.seed_count > 1 else ''}: provisional" if row.provisional else ""
+    suffix = f", {describe_count(row.seed_count, 'seed')}: provisional" if row.provisional else ""
     return Landmark(role, row.label, median(row) + suffix, rank(row), plain(row.parameters), searched(row))
 
 

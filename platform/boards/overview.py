@@ -14,6 +14,7 @@ from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.overall import OverallScores, TaskScores, mean_ranks, overall_scores, task_ranks
 from longwave.platform.statistics.stats import Estimate, direction
 from longwave.platform.statistics.verdict import ENOUGH
+from longwave.platform.wording import describe_count
 
 OF_CELL = ("median", "median_best", "median_worst", "median_level", "mean", "std", "n", "diverged")
 """Columns of each task in a record of the overview, by key of ``columns.py``, besides ``row``, ``state`` and
@@ -226,7 +227,7 @@ def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
     cells = line.cells[: len(tasks)]
     ran = sum(cell is not None and cell.seed_count > 0 for cell in cells)
     if ran < len(tasks):
-        return f"{ran} of {len(tasks)} separating board{'s' * (len(tasks) > 1)}"
+        return f"{ran} of {describe_count(len(tasks), 'separating board')}"
     if untrusted := [named(task) for cell, task in zip(cells, tasks, strict=True) if cell and cell.untrusted]:
         return f"untrusted on {untrusted[0]}"
     seeds, task = min((cell.seed_count, task) for cell, task in zip(cells, tasks, strict=True) if cell)

@@ -10,6 +10,7 @@ from typing import Any
 from longwave.platform.boards.printed import write_verdict
 from longwave.platform.boards.row import Row
 from longwave.platform.literature.pairing import NOT_RUN, OTHER_PROTOCOL
+from longwave.platform.wording import describe_count
 
 NEAREST = ("reproduced", "consistent")
 """Verdicts for a number that was met, the stronger first; other numbers are ordered by ratio."""
@@ -38,7 +39,7 @@ def verdict_share(rows: Iterable[Row]) -> str:
         )
     row, number = min(numbers, key=lambda pair: _distance(pair[1]))
     nearest = f"{row.label} on {row.board} against {number['printed']}, {write_verdict(number)}"
-    verdicts = f"{total} verdict{'s' * (total > 1)} of current rows on {printed} printed number{'s' * (printed > 1)}"
+    verdicts = f"{describe_count(total, 'verdict')} of current rows on {describe_count(printed, 'printed number')}"
     return f"{verdicts}: {', '.join(parts)}. Nearest to a reproduction: {nearest}."
 
 

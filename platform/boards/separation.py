@@ -11,6 +11,7 @@ from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import listed, median, plain
 from longwave.platform.statistics.sign import beats, fewest_seeds, seeds_better, surely_better
 from longwave.platform.statistics.verdict import ENOUGH
+from longwave.platform.wording import describe_count
 
 TaskWord = Literal["separates", "open", "saturated"]
 WORDS: tuple[TaskWord, ...] = ("separates", "open", "saturated")
@@ -104,5 +105,5 @@ def count_words(separations: Iterable[Separation]) -> str:
     tasks = counts.total()
     verb = "separates" if 1 in (counts["separates"], tasks) else "separate"
     others = ", ".join(f"{counts[word]} {word}" for word in WORDS[1:])
-    boards = f"{counts['separates']} of {tasks} board{'s' * (tasks != 1)}"
+    boards = f"{counts['separates']} of {describe_count(tasks, 'board')}"
     return f"{boards} {verb} networks from trivial predictors ({others})."

@@ -20,6 +20,7 @@ from longwave.platform.boards.numbers import (
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.stats import Estimate, arrow
+from longwave.platform.wording import describe_count
 
 DASH = "—"
 """Text for a missing value, which is not zero."""
@@ -216,7 +217,7 @@ def protocol_parts(row: Row) -> list[str]:
     if row.kind != "retrained":
         return []
     recipe = _recipe(row.recipe)
-    known_text = f"{len(row.known)} known difference{'s' if len(row.known) > 1 else ''}: {'; '.join(row.known)}"
+    known_text = f"{describe_count(len(row.known), 'known difference')}: {'; '.join(row.known)}"
     stated = {recipe, *row.departures, *row.known}
     differences = [(number, [d for d in number["departures"] if d not in stated]) for number in row.published]
     printed = [
@@ -252,7 +253,7 @@ def listed(names: Sequence[str], limit: int = 4) -> str:
 def listed_of(names: Sequence[str], count: int, limit: int = 4) -> str:
     """Return the first of ``count`` names as a list in a sentence, and how many more there are."""
     if not names:
-        return f"{count} other{'s' * (count != 1)}"
+        return describe_count(count, "other")
     if count > len(names[:limit]):
         return f"{', '.join(names[:limit])} and {count - len(names[:limit])} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -19,13 +19,13 @@ from longwave.platform.exchange import bundle
 from longwave.platform.exchange.finding import find_conflicts
 from longwave.platform.exchange.parts import join
 from longwave.platform.exchange.shipped import are_shipped, list_trials
-from longwave.platform.names import list_first
 from longwave.platform.paths import check_is_file, store_option, store_url
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.stages import show_stages
 from longwave.platform.render.terminal import print_line, print_unwrapped
 from longwave.platform.storage.engine import check_folder
 from longwave.platform.storage.store import Store
+from longwave.platform.wording import describe_count, list_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,8 +74,9 @@ def submit_rows(
         typer.echo(f"longwave: No bundle was written.{steps * unfinished}", err=True)
         return 2
     bundle.write(sealed, file)
-    rows, trials = len(sealed.content.rows), len(sealed.content.trials)
-    print_line(f"Bundle {sealed.name[:SHORT]}: {rows} row{'s' * (rows != 1)}, {trials} trials, in {file}.")
+    rows = describe_count(len(sealed.content.rows), "row")
+    trials = describe_count(len(sealed.content.trials), "trial")
+    print_line(f"Bundle {sealed.name[:SHORT]}: {rows}, {trials}, in {file}.")
     return 0
 
 
@@ -134,9 +135,8 @@ def _import_shipped(store: Store, files: Sequence[Path]) -> int:
 
         with show_stages() as report:
             new_count = intake.import_shipped(store, files, trials, report)
-    bundles = f"{len(files)} bundle{'s' * (len(files) > 1)}"
-    known_count = len(trials) - new_count
-    print_line(f"{bundles} of Longwave: {new_count} trials imported, {known_count} already known.")
+    bundles, new = describe_count(len(files), "bundle"), describe_count(new_count, "trial")
+    print_line(f"{bundles} of Longwave: {new} imported, {len(trials) - new_count:,} already known.")
     return 0
 
 
@@ -163,7 +163,8 @@ def _import_foreign(url: str, files: Sequence[Path], dry_run: bool, replay: int)
     if dry_run:
         print_line(f"{_name(bundles)} can be imported{level}. Nothing was imported.")
         return 0
-    print_line(f"{_name(bundles)}: {new_count} trials imported, {len(trials) - new_count} already known{level}.")
+    known = f"{len(trials) - new_count:,} already known"
+    print_line(f"{_name(bundles)}: {describe_count(new_count, 'trial')} imported, {known}{level}.")
     untrusted = [file for file in bundles if file.name not in shipped()]
     if new_count and untrusted:
         names, option = " ".join(f"--trust {file.name[:SHORT]}" for file in untrusted), store_option(url)

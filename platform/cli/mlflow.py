@@ -14,6 +14,7 @@ from longwave.platform.render.terminal import show_waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.trackers.follow import send_sweep
 from longwave.platform.sweeps.trackers.tracker import TrackerName
+from longwave.platform.wording import describe_count
 
 
 def send_to_mlflow(
@@ -36,4 +37,4 @@ def send_to_mlflow(
     tracker = TrackerName("mlflow", target)
     with Store(store_url(store), create=False) as open_store, show_waiting(f"Sending to {tracker.title}"):
         count = send_sweep(open_store, name, sweep_storage(storage, name), tracker)
-    typer.echo(f"{count} trial{'s' * (count != 1)} of {name} sent to {tracker.title}.")
+    typer.echo(f"{describe_count(count, 'trial')} of {name} sent to {tracker.title}.")

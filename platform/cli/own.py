@@ -14,6 +14,7 @@ from longwave.platform.plugins import cards
 from longwave.platform.plugins.plugin import OWN
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.terminal import show_waiting
+from longwave.platform.wording import describe_count
 from longwave.tasks.cards.keys import list_keys
 
 if TYPE_CHECKING:
@@ -56,10 +57,10 @@ def print_added(added: AddedCard) -> None:
     """Print the result of adding a card."""
     data = added.data
     counts = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"
-    steps = data.valid.positions
+    steps = describe_count(data.valid.positions, "step")
     outcome = "is there already" if added.replaced == added.version else "was added"
     if added.replaced not in ("", added.version):
         outcome = f"has changed: version {added.version} replaces {added.replaced}, whose rows are superseded"
-    typer.echo(f"{added.name} {outcome}: {counts}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
+    typer.echo(f"{added.name} {outcome}: {counts}, of {steps} at most. Data {data.version}.")
     for remark in added.remarks:
         typer.echo(one_line(f"  {remark.rule}: {remark.text}"))

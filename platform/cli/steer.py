@@ -17,6 +17,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.cluster import parse_prices
 from longwave.platform.sweeps.plan.stored import retry_failed
 from longwave.platform.sweeps.run.status import SweepStatus, sweep_status
+from longwave.platform.wording import describe_count
 
 SECONDS = 1.0
 """Polling interval of ``sweep watch``."""
@@ -132,6 +133,6 @@ def _send_state(name: str, store: str | None, state: str, next_step: str) -> Non
             typer.echo(f"{name} is over: there is nothing to {state or 'continue'}.")
             return
         open_store.set_state(name, state)
-    drivers = f"told {alive} running driver{'s' * (alive > 1)}" if alive else "there is no running driver"
+    drivers = f"told {describe_count(alive, 'running driver')}" if alive else "there is no running driver"
     step = next_step if alive else f"Start one with: {format_sweep_command('resume', name, store_url(store))}"
     typer.echo(f"{name}: {drivers} to {state or 'continue'}. {step}")

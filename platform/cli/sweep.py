@@ -36,6 +36,7 @@ from longwave.platform.sweeps.plan.stored import (
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows, with_settings_of_studies
 from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_quickly, estimate_sweep
+from longwave.platform.wording import describe_count
 
 
 @takes_options
@@ -132,7 +133,7 @@ def plan_race(name: NameArgument, store: StoreOption = None) -> None:
         restore_plugins(cell.base for cell in read_sweep_plan(open_store, name).cells)
         missing = missing_trials(store_plan(resolve(file), open_store), open_store)
     of_search = sum(trial.phase == "search" for trial in missing)
-    first = f"{len(missing)} trials to train first, {of_search} of them in its search"
+    first = f"{describe_count(len(missing), 'trial')} to train first, {of_search} of them in its search"
     following = " The rest of the race and the retrainings follow." if missing else ""
     typer.echo(f"{file.name}: planned; {first}.{following}")
     typer.echo(f"Run it with: {format_sweep_command('resume', file.name, store_url(store))}")

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from longwave.platform.boards.row import SHORT, named
 from longwave.platform.boards.texts import plain, shown, span
 from longwave.platform.editions.edition import Edition
-from longwave.platform.names import list_first
 from longwave.platform.render.harmless import in_markdown
+from longwave.platform.wording import describe_count, list_first
 
 REASONS = (
     "A changed rank is listed with everything on its board that may have changed it: the row's own seeds and median, "
@@ -61,7 +61,7 @@ def changelog(edition: Edition, previous: str | None, changes: Sequence[Change])
     lines = [f"# {in_markdown(edition.title)}: edition {edition.id}", ""]
     if previous is None:
         return "\n".join([*lines, "No earlier edition was given to compare with.", ""])
-    counted = f"{len(changes) or 'no'} change{'s' * (len(changes) != 1)}"
+    counted = describe_count(len(changes), "change") if changes else "no changes"
     lines += [f"Since edition {previous}: {counted}. {REASONS if changes else ''}".rstrip()]
     return "\n".join([*lines, *list_changes(changes), ""])
 

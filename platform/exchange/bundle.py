@@ -30,6 +30,7 @@ from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical_json, digest, sha256, sparse_fields
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.wording import describe_count
 from longwave.rules import describe_rule
 
 ENDING = ".json.xz"
@@ -181,7 +182,8 @@ def check_replaces(file: File, path: Path) -> None:
     except ConfigError as error:
         raise ConfigError(f"{path} exists already: {error} {step}") from None
     if lost := [key for key in old.keys() - file.hashes.keys() if key.startswith("trial ")]:
-        raise ConfigError(f"{path} exists already, with {len(lost)} trials that the new bundle would not have. {step}")
+        trials = describe_count(len(lost), "trial")
+        raise ConfigError(f"{path} exists already, with {trials} that the new bundle would not have. {step}")
 
 
 def write(file: File, path: Path) -> None:

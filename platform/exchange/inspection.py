@@ -16,7 +16,6 @@ from longwave.platform import about
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import Bundle, File, name_of
 from longwave.platform.exchange.finding import Findings
-from longwave.platform.names import list_first
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.redaction import find_secrets, redact_code
@@ -27,6 +26,7 @@ from longwave.platform.sweeps.file.reading import check_recipe
 from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.training.rules import check_training
 from longwave.platform.training.stopping import last_epoch
+from longwave.platform.wording import list_first
 
 CHOICES = {"precision": get_args(Precision), "selection": ("best", "last")}
 LARGEST = 2**31

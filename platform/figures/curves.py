@@ -15,6 +15,7 @@ from longwave.platform.figures.palette import family_colour
 from longwave.platform.figures.panels import PAIR, points_by_trial
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
+from longwave.platform.wording import describe_count
 
 HEIGHT = 320
 FEWEST = 3
@@ -100,7 +101,9 @@ def running_curves(
     )  # fmt: skip
     chart = base.mark_line(strokeWidth=1.2, point=alt.OverlayMarkDef(size=12)).encode(**line_styles("model:N", colours))
     return frame_chart(
-        chart, f"{title} by epoch of {len(trials)} trials in training", HEIGHT + legend_height(len(colours))
+        chart,
+        f"{title} by epoch of {describe_count(len(trials), 'trial')} in training",
+        HEIGHT + legend_height(len(colours)),
     )
 
 

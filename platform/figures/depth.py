@@ -16,6 +16,7 @@ from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, 
 from longwave.platform.figures.legend import legend_height, line_styles
 from longwave.platform.figures.palette import family_colour
 from longwave.platform.records.stored import Trial
+from longwave.platform.wording import describe_count
 
 HEIGHT = 320
 LEAST = 1e-30
@@ -66,7 +67,7 @@ def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | 
         dots += [{**common, "value": max(v, least), "tip": tip} for v, tip in zip(values, tips, strict=True)]
         middle, n = (median(values), len(values)) if log else (row.median, row.seed_count)
         if middle is not None:
-            tip = f"{name}, {row.layers} layers: median {middle:.4g} of {n} seeds"
+            tip = f"{name}, {row.layers} layers: median {middle:.4g} of {describe_count(n, 'seed')}"
             medians.append({**common, "value": max(middle, least), "tip": tip})
     if not dots:
         return None

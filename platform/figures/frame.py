@@ -14,7 +14,7 @@ import altair as alt
 from altair.utils import schemapi
 
 from longwave.platform.figures.svg import compact_svg, escape_text, to_json
-from longwave.platform.names import list_first
+from longwave.platform.wording import list_first
 
 INK = "#010203"
 """Placeholder for the page's text colour, replaced when an SVG is written."""

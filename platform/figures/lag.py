@@ -17,6 +17,7 @@ from longwave.platform.figures.palette import family_colour
 from longwave.platform.records.run import Measure
 from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.median import median
+from longwave.platform.wording import describe_count
 
 HEIGHT = 300
 
@@ -79,7 +80,8 @@ def against_lag(scores: Sequence[LagScore], log: bool) -> Figure | None:
     least = least_shown([score.median for score in scores], log)
     marks = [
         {"model": score.name, "x": score.x, "value": max(score.median, least), "tint": family_colour(score.row.family),
-         "tip": f"{score.name}, {score.axis} {score.x:g}: median {score.median:.4g} of {score.n} seeds"}
+         "tip": f"{score.name}, {score.axis} {score.x:g}: median {score.median:.4g}"
+                f" of {describe_count(score.n, 'seed')}"}
         for score in scores
     ]  # fmt: skip
     row, axis = scores[0].row, scores[0].axis

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from longwave.platform.records.about import About
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.wording import describe_count
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class Pool:
         )
         filters = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
         min_seeds_text = (
-            [f"rows with at least {self.min_seeds} retraining{'s' * (self.min_seeds != 1)}"] if self.min_seeds else []
+            [f"rows with at least {describe_count(self.min_seeds, 'retraining')}"] if self.min_seeds else []
         )
         only = f"Ranked: only {', in '.join(filters + min_seeds_text)}." if filters or min_seeds_text else ""
         trusted = f"Trusted, as the reader asked: {', '.join(name[:12] for name in self.trust)}." if self.trust else ""

@@ -24,6 +24,7 @@ from longwave.platform.render.export import Format
 from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import metric_label, print_tables
 from longwave.platform.statistics.advice import advice, luck_note, parting_note, split_note
+from longwave.platform.wording import describe_count
 
 PASTED_FORMATS = (Format.markdown, Format.latex)
 PASTED = ("title", "median", "mean", "rank_low")
@@ -172,7 +173,7 @@ def _board_notes(rows: Sequence[Row], shown: Sequence[Row], options: BoardOption
     if hidden := [row for row in rows if row not in shown]:
         superseded_count = sum(bool(row.superseded) for row in hidden)
         counts = [(superseded_count, "superseded row"), (len(hidden) - superseded_count, "other trivial predictor")]
-        yield f"{' and '.join(f'{n} {unit}' + 's' * (n > 1) for n, unit in counts if n)}: --all."
+        yield f"{' and '.join(describe_count(n, unit) for n, unit in counts if n)}: --all."
 
 
 def _by_text(parts_by_label: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:

@@ -12,6 +12,7 @@ from longwave.platform.render.export import Format
 from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import print_line, print_tables
 from longwave.platform.statistics.stats import Estimate, arrow, direction
+from longwave.platform.wording import describe_count
 
 SEARCHED = (
     "Median best validation score of a search with k trials, over all subsets of the trials made; in brackets the "
@@ -45,7 +46,7 @@ def _without_curve(curves: Sequence[SearchCurve]) -> dict[str, list[str]]:
             counts = reasons.setdefault(budget.why, {})
             counts[budget.row.board] = counts.get(budget.row.board, 0) + 1
     return {
-        why: [f"{board} ({count} model{'s' * (count > 1)})" for board, count in counts.items()]
+        why: [f"{board} ({describe_count(count, 'model')})" for board, count in counts.items()]
         for why, counts in reasons.items()
     }
 

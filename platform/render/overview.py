@@ -22,6 +22,7 @@ from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import print_beside, print_line, print_tables, table_width
 from longwave.platform.statistics.stats import direction
 from longwave.platform.statistics.verdict import ENOUGH
+from longwave.platform.wording import describe_count
 
 AHEAD = 3
 """Columns of an overview with numbers before those of tasks."""
@@ -197,7 +198,7 @@ def overview_table(
         return Table("", names, lines, caption, frozenset((i, k - 1) for i, k in bold), records)
     folded = (saturated_tasks(overview), UNFOLD) if fold else ()
     notes = [*filter(None, (*folded, *((marks, str(pool)) if how else ())))]
-    title = f"{shown} of {len(overview.tasks)} boards" if fold else f"{shown} board{'s' * (shown != 1)}"
+    title = f"{shown} of {len(overview.tasks)} boards" if fold else describe_count(shown, "board")
     overall = over_all(overview) if len(overview.tasks) > 1 else ""
     return Table(title, head, lines, "", bold, records, answer=overall, prose=frozenset({0, 1}), notes=notes)
 

@@ -9,6 +9,7 @@ from longwave.platform.boards.row import SHORT
 from longwave.platform.records.search import searched_by
 from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.render.terminal import print_json, print_line, print_table, table_width
+from longwave.platform.wording import describe_count
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
@@ -34,7 +35,7 @@ def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str
                 head, lines, drop = _trial_table(cell, trials)
                 print_table(head, lines, drop=drop)
     each = "cell" if len(sweep.cells) > len(file.models) else "model"
-    retrainings = f"{file.retrain} retraining{'s' * (file.retrain != 1)}"
+    retrainings = describe_count(file.retrain, "retraining")
     if file.trials:
         retrainings = f"then {retrainings} of each {each}'s best"
         first_round = " This is the first round." if file.rounds > 1 else ""

@@ -17,6 +17,7 @@ from longwave.platform.render.export import Format, format_tables
 from longwave.platform.render.table import Table
 from longwave.platform.render.terminal import metric_label, print_line, print_table, print_tables
 from longwave.platform.statistics.prediction import WRONG
+from longwave.platform.wording import describe_count
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
@@ -28,7 +29,8 @@ def print_expected(plan: RerunPlan) -> None:
     metric = metric_label(about.metric, about.unit, about.goal)
     print_line(f"Row {config.row[:SHORT]}: {about.model_in_print} on {config.task} {config.variant}".rstrip())
     diverged_text = f"; {plan.diverged} more diverged" if plan.diverged else ""
-    print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{diverged_text}")
+    retrainings = describe_count(n, "retraining")
+    print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {retrainings}{diverged_text}")
     if plan.interval:
         ends = f"[{plan.interval[0]:.6g}, {plan.interval[1]:.6g}]"
         of = "" if plan.reach is None else " of log errors"

@@ -19,6 +19,7 @@ from longwave.platform.render.harmless import one_line
 from longwave.platform.sweeps.place import devices
 from longwave.platform.sweeps.place.cluster import total_cost
 from longwave.platform.sweeps.run.time_left import LOG_SECONDS, duration_text
+from longwave.platform.wording import describe_count
 
 if TYPE_CHECKING:
     from longwave.platform.storage.leases import Driver
@@ -78,7 +79,9 @@ def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -
         terminal.print_json({**status.to_dict(), "cost": total_cost(status.spent.used, price)})
         return
     counts = status.counts
-    terminal.print_table([*counts], [[*counts.values()]], title=f"{status.name}: {status.trials} trials")
+    terminal.print_table(
+        [*counts], [[*counts.values()]], title=f"{status.name}: {describe_count(status.trials, 'trial')}"
+    )
     if len(status.cells) > 1:
         lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in status.cells.items()]
         terminal.print_table(["cell", *IN_SHORT], lines, prose=[0])
@@ -156,7 +159,7 @@ def watch_status() -> Iterator[Callable[[SweepStatus], None]]:
 
 def status_line(status: SweepStatus) -> str:
     """Return one line: state, trials, epochs, time left."""
-    done = f"{status.counts['done']} of {status.trials} trials done"
+    done = f"{status.counts['done']} of {describe_count(status.trials, 'trial')} done"
     epochs = f"{_epochs_text(status)} epochs" if status.expected else ""
     time_left = (
         f"about {duration_text(status.left)} left" if status.left is not None and status.state == "running" else ""

@@ -21,6 +21,7 @@ from longwave.platform.render.terminal import (
     show_waiting,
 )
 from longwave.platform.statistics.scale import scale_of
+from longwave.platform.wording import describe_count
 from longwave.tasks.base.raw import DataError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def shape_facts(spec: TaskSpec) -> dict[str, str]:
     return {
         "steps": spec.length,
         "lag": spec.lag,
-        "inputs": f"{spec.inputs} feature{'s' * (spec.inputs > 1)}{tokens}",
+        "inputs": f"{describe_count(spec.inputs, 'feature')}{tokens}",
         "outputs": f"{spec.outputs}, {spec.targets}",
     }
 

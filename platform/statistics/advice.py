@@ -13,6 +13,7 @@ from longwave.platform.statistics.ranking import FEW, GUARD, ROOM, hidden_by_luc
 from longwave.platform.statistics.ranktest import STEADIER
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import diverged_share
+from longwave.platform.wording import describe_count
 
 FEW_ITEMS = 2000
 """Most test items for which a board states the effect of another split."""
@@ -36,8 +37,8 @@ def advice(models: int, seeds: int) -> str:
     enough = enough_seeds(models)
     gap = detectable(models, seeds)
     if gap is None:
-        counted = f"{seeds} seed{'s' * (seeds > 1)}"
-        return f"With {counted} no difference between {models} rows is detected; {enough} seeds detect {CLEAR:g} SD."
+        few = describe_count(seeds, "seed")
+        return f"With {few} no difference between {models} rows is detected; {enough} seeds detect {CLEAR:g} SD."
     detected = f"With {seeds} seeds only differences of {gap:.1f} SD or more are detected ({100 * POWER:g} % power)"
     return f"{detected}." if seeds >= enough else f"{detected}; with {enough}, {CLEAR:g} SD."
 
@@ -132,7 +133,7 @@ def parting_note(rows: Sequence[Sequence[Score]], scale: Scale) -> str:
     if not parted:
         return ""
     return (
-        f"The seeds of {parted} row{'s' * (parted > 1)} fall into two groups, as where some learn and others do not. A "
+        f"The seeds of {describe_count(parted, 'row')} fall into two groups, as where some learn and others do not. A "
         "row of which 6 of 10 seeds learn differs significantly from one of which none does on 15 % of such boards, "
         "with 20 seeds on 56 %."
     )

@@ -10,6 +10,7 @@ from typing import Literal
 from longwave.platform.statistics.ranking import decide
 from longwave.platform.statistics.scale import Scale, Score
 from longwave.platform.statistics.stats import Difference, Estimate, check_level, difference, summary, t_quantile
+from longwave.platform.wording import describe_count
 
 Decision = Literal["better", "worse", "equivalent", "undecided"]
 POWER = 0.8
@@ -46,7 +47,7 @@ class Contrast:
             return "one seed cannot decide"
         if self.more is None:
             return f"even {LIMIT} more seeds would not decide"
-        return f"about {self.more} more seed{'s' if self.more > 1 else ''}"
+        return f"about {describe_count(self.more, 'more seed')}"
 
 
 def contrast(

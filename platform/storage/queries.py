@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 from longwave.platform.boards.row import SHORT
 from longwave.platform.boards.trust import shipped
 from longwave.platform.errors import ConfigError
-from longwave.platform.names import list_first
 from longwave.platform.records.group import Group, RunSummary
 from longwave.platform.records.run import ENDED, Measure, Point
 from longwave.platform.records.stored import Trial, TrialEnd
@@ -36,6 +35,7 @@ from longwave.platform.storage.schema import (
     SweepTrialRow,
     TrialRow,
 )
+from longwave.platform.wording import list_first
 
 MEASURE: tuple[Any, ...] = (MeasureRow.trial, *(getattr(MeasureRow, f.name) for f in fields(Measure)))
 ALONG = (MeasureRow.trial, MeasureRow.key, MeasureRow.unit, MeasureRow.x_name, MeasureRow.x)

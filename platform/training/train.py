@@ -30,6 +30,7 @@ from longwave.platform.training.rules import check_training
 from longwave.platform.training.snapshot import snapshot, take_up
 from longwave.platform.training.weights import keep
 from longwave.platform.variables import read_seconds
+from longwave.platform.wording import describe_count
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
@@ -201,9 +202,10 @@ def _train(
     refused: list[str] = []
     restored = take_up(pack, checkpoint.candidates() if checkpoint else (), refused.append)
     consequence = "an earlier one is used" if restored else "they are trained again from the start"
-    notices = [f"{len(configs)} trials of {first.model}: {reason}; {consequence}" for reason in dict.fromkeys(refused)][
-        :1
-    ]
+    notices = [
+        f"{describe_count(len(configs), 'trial')} of {first.model}: {reason}; {consequence}"
+        for reason in dict.fromkeys(refused)
+    ][:1]
     last_save = time.monotonic()
 
     def save() -> None:

@@ -287,7 +287,7 @@ def test_an_empty_store_says_which_sweep_is_running(tmp_path: Path, visit: Visit
         with Leases(store, "live"):
             page = visit(place)
     [link] = page.get("page_link")
-    assert link.proto.label == "Sweep live" and "running, 0 of 1 trials done" in notes(page)
+    assert link.proto.label == "Sweep live" and "running, 0 of 1 trial done" in notes(page)
     assert page_frame.DEMO not in notes(page)
     st.cache_resource.clear()
 

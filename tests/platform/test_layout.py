@@ -34,8 +34,8 @@ ALLOWED = {
     "dashboard": ("longwave.dashboard", "longwave.platform"),
 }
 ORDER = (
-    "redaction names errors variables processes paths records search statistics literature boards figures storage "
-    "plugins registry about training contracts sweeps exchange downloads doctor bench render editions cli api"
+    "redaction wording names errors variables processes paths records search statistics literature boards figures "
+    "storage plugins registry about training contracts sweeps exchange downloads doctor bench render editions cli api"
 ).split()
 """platform/ from the bottom up; a file, or a folder of them, imports only what stands before it."""
 ONLY_ONE_KNOWS = {

@@ -43,6 +43,7 @@ from longwave.platform.editions.edition import Edition
 from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.statistics.ranking import chain_length
 from longwave.platform.sweeps.plan.range_edges import AtEdge
+from longwave.platform.wording import describe_count
 
 WIDTH = 900
 """Of the heat map, in pixels."""
@@ -121,8 +122,8 @@ def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: 
     searching = sum_search_seconds(trained) / 3600
     command, share = EditionFolders.of_edition(number).command, verdict_share(rows)
     head = (
-        f"Edition `{edition}`: {len(trained)} row{'s' * (len(trained) != 1)} on "
-        f"{len(boards)} board{'s' * (len(boards) > 1)}"
+        f"Edition `{edition}`: {describe_count(len(trained), 'row')} on "
+        f"{describe_count(len(boards), 'board')}"
         f"{f', {len(superseded)} of them superseded by a second search' * bool(superseded)}; their {seeds} retrainings "
         f"took {hours:.1f} hours on one worker, their searches {searching:.1f}. All numbers except those in "
         "the last part are computed from `results`. Names link to rows of `index.html`, with seeds, settings and "
@@ -179,7 +180,7 @@ def _groups(boards: Iterable[Board]) -> list[str]:
     many = sum(count > 2 for count in counts.values())
     by_count = "; ".join(f"{count} on {name}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
     return [
-        f"On {many} of {len(counts)} separating board{'s' * (len(counts) > 1)} the models form three or more groups, "
+        f"On {many} of {describe_count(len(counts), 'separating board')} the models form three or more groups, "
         f"each with a model that is significantly better than one of the next. Groups per board: {by_count}.",
         "",
     ]
@@ -198,7 +199,7 @@ def _verdicts(boards: Iterable[Board]) -> list[str]:
         if cells:
             head = ["row", "mean ± std (n)", "median", "published", "verdict", "error, ours / published", "differences"]
             counts = Counter(number["verdict"] for _, number in _printed(rows)).most_common()
-            intro = f"{len(cells)} published number{'s' * (len(cells) > 1)}: "
+            intro = f"{describe_count(len(cells), 'published number')}: "
             intro += f"{', '.join(f'{verdict} {count}' for verdict, count in counts)}."
             intro += f" Differences from the papers in all rows: {'; '.join(shared)}." if shared else ""
             head = [*head[:-1], "further differences"] if shared else head
@@ -267,11 +268,11 @@ def _missing(sweeps: Sequence[ModelSweep], number: int) -> list[str]:
         return [f"All models of {files} are trained and published."]
     by_board = {file: [sweep.hours for sweep in of] for file, of in groupby(sweeps, lambda sweep: sweep.file)}
     boards = ", ".join(
-        f"`{file.stem}` ({len(hours)} model{'s' * (len(hours) > 1)}, {round(sum(hours), 1):g} h)"
+        f"`{file.stem}` ({describe_count(len(hours), 'model')}, {round(sum(hours), 1):g} h)"
         for file, hours in by_board.items()
     )
-    cells = f"{len(sweeps)} cell{'s' * (len(sweeps) > 1)}, each a model on a board,"
+    cells = f"{describe_count(len(sweeps), 'cell')}, each a model on a board,"
     return [
-        f"In {files}, {cells} of {len(by_board)} sweep file{'s' * (len(by_board) > 1)} are still to be trained. Their "
+        f"In {files}, {cells} of {describe_count(len(by_board), 'sweep file')} are still to be trained. Their "
         f"expected hours on two cores: {boards}. `{folders.command}` trains them."
     ]

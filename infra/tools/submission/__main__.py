@@ -36,6 +36,7 @@ from longwave.platform.records.group import Pool
 from longwave.platform.render.harmless import in_markdown
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
+from longwave.platform.wording import describe_count
 from submission.checks import (
     Submission,
     check_code,
@@ -88,7 +89,7 @@ def check_submission(
     check_code(submission)
     file, plugin, licence = submission.file, submission.plugin, read_licence(submission.plugin)
     report(f"code: {', '.join(name for _, name in plugin.bound)} of version {plugin.version}, {licence}")
-    report(f"hashes: {len(file.hashes)} records of bundle {file.name[:SHORT]} match")
+    report(f"hashes: {describe_count(len(file.hashes), 'record')} of bundle {file.name[:SHORT]} match")
     with tempfile.TemporaryDirectory(prefix="submission-") as made:
         home = Path(made)
         store, tasks = f"sqlite:///{home / 'longwave.db'}", sorted({e.config.task for e in file.content.trials})

@@ -16,11 +16,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol, TextIO
 
-from longwave.platform.names import list_first
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.redaction import make_logger
+from longwave.platform.wording import list_first
 
 LOG = make_logger(__name__)
 STALL_SECONDS = 900.0

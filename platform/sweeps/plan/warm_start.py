@@ -19,6 +19,7 @@ from longwave.platform.search.studies import read_study
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, WarmStart, training_words
 from longwave.platform.sweeps.plan.rounds import drawn_values
+from longwave.platform.wording import describe_count
 
 if TYPE_CHECKING:
     from longwave.models.base.spec import ModelSpec
@@ -103,7 +104,7 @@ def choose_starts(file: SweepFile, starts: Sequence[WarmStart]) -> tuple[WarmSta
     for start in starts:
         used = [k for k in chosen if not k.out]
         duplicate = next((k.source for k in used if k.values == start.values), "")
-        surplus = f"more than {file.trials} trials" if len(used) == file.trials else ""
+        surplus = f"more than {describe_count(file.trials, 'trial')}" if len(used) == file.trials else ""
         chosen.append(replace(start, out=start.out or (f"the same as {duplicate}" if duplicate else surplus)))
     return tuple(chosen)
 

@@ -39,6 +39,7 @@ from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
 from longwave.platform.sweeps.run.time_left import read_seconds_left
 from longwave.platform.sweeps.trackers.background import Background, tracking
 from longwave.platform.sweeps.trackers.tracker import TrackerName
+from longwave.platform.wording import describe_count
 
 
 def start_sweep(
@@ -261,4 +262,5 @@ class _Driver:
         holders = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)
         dead, seconds = ", ".join(f"{d.process}" for d in others if d.gone), MISSED_BEATS * SECONDS / BEATS
         note = f"; {dead} died, and its leases end within {seconds:g} s" if dead else ""
-        self.heartbeat.wait(f"waits for {len(open_trials)} trials that {holders or 'another process'} has leased{note}")
+        trials = describe_count(len(open_trials), "trial")
+        self.heartbeat.wait(f"waits for {trials} that {holders or 'another process'} has leased{note}")

@@ -20,6 +20,7 @@ from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.run import executor
 from longwave.platform.sweeps.run.queue import divide_new_trials
+from longwave.platform.wording import describe_count
 
 
 def find_cluster(workers: Workers, store: Store) -> Cluster:
@@ -50,7 +51,7 @@ def probe_missing(
     untried = [*cluster.untried_packs(configs)]
     if not untried:
         return cluster
-    say(f"measuring the memory and time of {len(untried)} packs")
+    say(f"measuring the memory and time of {describe_count(len(untried), 'pack')}")
     probes = [*executor.run_probes(untried, workers)]
     store.with_retry(lambda: write_probes(store, probes))
     say("")
@@ -118,7 +119,7 @@ def estimate_quickly(
     cluster = cluster.with_probes(stored)
     untried = cluster.untried_packs([*chain(*first_trials(sweep))])
     if packs := sorted(untried, key=lambda pack: -len(pack[1])):
-        say(f"Timing {len(packs)} packs for two steps each")
+        say(f"Timing {describe_count(len(packs), 'pack')} for two steps each")
         single = replace(workers, single_first=True)
         with executor.running_workers(single):
             new_probes = [*executor.run_probes(packs, single, QUICK_SECONDS)]

@@ -18,7 +18,6 @@ from rich.table import Table
 from rich.text import Text
 
 from longwave.platform.errors import StoreError
-from longwave.platform.names import list_first
 from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import EpochCounts, PlannedTrial
 from longwave.platform.records.trial import TrialConfig
@@ -26,6 +25,7 @@ from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.run.notebook import NotebookLive
 from longwave.platform.sweeps.run.status import PhaseOfCell, count_trials, remaining_epochs
 from longwave.platform.sweeps.run.time_left import LOG_SECONDS, duration_text
+from longwave.platform.wording import describe_count, list_first
 
 ESTIMATE_SECONDS, ESTIMATE_FACTOR = 3.0, 50.0
 """Pause between two estimates of the time left: at least so many seconds, and so many times as long as one takes."""
@@ -169,7 +169,7 @@ class Progress:
     def counts(self) -> str:
         """Return one line: how many trials ended, and how."""
         how = ", ".join(f"{self._tally[s]} {s}" for s in ENDED if self._tally[s])
-        return f"{len(self.ends)} of {self._total} trials done" + (f" ({how})" if how else "")
+        return f"{len(self.ends)} of {describe_count(self._total, 'trial')} done" + (f" ({how})" if how else "")
 
     def count_failed(self) -> int:
         """Return how many trials failed."""
@@ -237,7 +237,7 @@ class Progress:
         name, ends = Text(self.name), [s for s in ENDED if self._tally[s]]
         name.truncate(LONGEST_NAME, overflow="ellipsis")
         head = Text(name.plain, "bold")
-        head.append(f"  {len(self.ends)} of {self._total} trials", "not bold")
+        head.append(f"  {len(self.ends)} of {describe_count(self._total, 'trial')}", "not bold")
         for status in ends:
             head.append(f"  {self._tally[status]} {status}", f"not bold {COLOURS[status]}")
         head.append(f"  {self._describe_time_left()}", "not bold")

@@ -93,4 +93,4 @@ def test_on_a_logarithmic_axis_an_accuracy_is_shown_as_an_error() -> None:
         spec = figure.spec()
         drawn = list(spec["datasets"][spec["data"]["name"]])
         assert [mark["value"] for mark in drawn] == shown, "an error of 0 is drawn at the end of the axis"
-    assert drawn[1]["tip"].endswith("median 0 of 1 seeds")
+    assert drawn[1]["tip"].endswith("median 0 of 1 seed")

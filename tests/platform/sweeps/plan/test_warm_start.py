@@ -103,7 +103,7 @@ def test_a_warm_start_counts_in_the_trials_and_what_is_too_much_is_left_out() ->
     both = {"models": ["tau_gru"], "variant": "N=5000", "steps": 1, "space": {"tau_gru": {"tau": [900, 2000]}}}
     used, left = resolve(small(**both, trials=1, warm="published")).cells[0].warm
     assert not used.out and "adding N=5000" in used.source  # its own variant goes first
-    assert "adding N=2000" in left.source and left.out == "more than 1 trials"
+    assert "adding N=2000" in left.source and left.out == "more than 1 trial"
 
 
 def test_a_warm_start_that_is_left_out_uses_up_no_trial() -> None:

@@ -121,7 +121,7 @@ def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
             )
         )
         thread.start()
-        wait_until(lambda: "waits for 1 trials that process" in view.getvalue())
+        wait_until(lambda: "waits for 1 trial that process" in view.getvalue())
         assert sum(t.run is not None for t in store.trials("two")) == 5
         other.write(Report(began={held[0]: 0}, runs=[Run(held[0], "failed", "by another driver")]))
         thread.join(60)

@@ -10,12 +10,13 @@ import streamlit as st
 from longwave.dashboard import cached_reads, page_frame
 from longwave.dashboard.link_table import Link, draw_link_table
 from longwave.platform.boards.answer import answer, over_all
-from longwave.platform.boards.diagram import Diagram, svg
+from longwave.platform.boards.diagram import Diagram
 from longwave.platform.boards.overview import ModelLine, Overview, overviews
 from longwave.platform.boards.row import SHORT, Row, group_by_board
 from longwave.platform.boards.separation import count_words
 from longwave.platform.boards.texts import DASH, estimate, marked_median
 from longwave.platform.errors import ConfigError
+from longwave.platform.figures.critical_difference import draw_diagram
 from longwave.platform.figures.heat_map import heat_map
 from longwave.platform.render.export import of_texts
 from longwave.platform.render.harmless import in_streamlit
@@ -128,7 +129,7 @@ def draw_critical_difference(drawing: Diagram | None) -> None:
     if drawing.why_none:
         st.caption(in_streamlit(drawing.why_none))
     else:
-        st.image(svg(drawing), caption=drawing.caption)
+        st.image(draw_diagram(drawing), caption=drawing.caption)
 
 
 def answer_table(boards: Sequence[Sequence[Row]]) -> Table:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.boards import compare, diagram
+from longwave.platform.boards import compare
 from longwave.platform.boards.columns import named_columns
+from longwave.platform.boards.diagram import diagram
 from longwave.platform.boards.overview import overviews
 from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption
 from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, split_list, task_key
 from longwave.platform.cli.rows import open_store_of
 from longwave.platform.errors import ConfigError, NoStoreError, did_you_mean
+from longwave.platform.figures.critical_difference import save_diagram
 from longwave.platform.names import find_by_title, find_family, list_names
 from longwave.platform.paths import store_url
 from longwave.platform.plugins.known import plugins_by_name
@@ -101,7 +103,7 @@ def show_boards(
         pool = EVERYBODY
         shown = _shipped_rows(tasks or [])
     if figure:
-        diagram.save(diagram.diagram(overviews(shown)[0]), figure, str(pool))
+        save_diagram(diagram(overviews(shown)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
     if in_full:
         render_board.print_boards(shown, pool, format, options)

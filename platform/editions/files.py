@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from longwave.platform.boards.diagram import diagram, svg
+from longwave.platform.boards.diagram import diagram
 from longwave.platform.boards.overview import Overview, overviews
 from longwave.platform.boards.row import Row, group_by_board
 from longwave.platform.editions.changes import changelog, difference
@@ -13,6 +13,7 @@ from longwave.platform.editions.figures import Curves, Drawing, drawings
 from longwave.platform.editions.page import page
 from longwave.platform.editions.tables import draw_tables
 from longwave.platform.errors import ConfigError
+from longwave.platform.figures.critical_difference import draw_diagram
 from longwave.platform.literature.bibliography import bibliography
 from longwave.platform.render.export import as_json
 
@@ -66,4 +67,4 @@ def _figure(overview: Overview) -> tuple[str, str]:
         drawing = diagram(overview)
     except ConfigError as reason:
         return "", str(reason)
-    return ("", drawing.why_none) if drawing.why_none else (svg(drawing), "")
+    return ("", drawing.why_none) if drawing.why_none else (draw_diagram(drawing), "")

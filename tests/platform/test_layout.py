@@ -44,8 +44,8 @@ ONLY_ONE_KNOWS = {
     "mlflow": "mlflow",
     "wandb": "wandb",
     "alembic": "upgrade",
-    "scikit_posthocs": "diagram",
-    "matplotlib": "diagram",
+    "scikit_posthocs": "critical_difference",
+    "matplotlib": "critical_difference",
     "altair": "figures",
     "vl_convert": "frame",
 }

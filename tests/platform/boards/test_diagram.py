@@ -23,11 +23,12 @@ from pages import published
 from scipy.stats import chi2, friedmanchisquare, wilcoxon
 
 from longwave.platform.boards.board import rows
-from longwave.platform.boards.diagram import Diagram, diagram, save, svg
+from longwave.platform.boards.diagram import Diagram, diagram
 from longwave.platform.boards.overview import ModelLine, Overview, overview
 from longwave.platform.boards.separation import Separation
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
+from longwave.platform.figures.critical_difference import draw_diagram, save_diagram
 from longwave.platform.records.group import Group
 from longwave.platform.statistics.overall import mean_ranks, task_ranks
 from longwave.platform.statistics.ranking import holm
@@ -173,7 +174,7 @@ def test_models_that_share_a_name_in_print_stand_under_their_own() -> None:
 
 def test_the_picture_names_every_model_with_its_rank_and_holds_its_caption_as_text() -> None:
     actual = diagram(scored({"<b>&": DEMSAR["C4.5"], "$x$": DEMSAR["C4.5+m"], "τ-GRU": DEMSAR["C4.5+cf"]}))
-    shown = texts(svg(actual, "Ranked without the tide."))
+    shown = texts(draw_diagram(actual, "Ranked without the tide."))
     assert {f"$x$ {actual.ranks['$x$']:.2f}", f"{actual.ranks['<b>&']:.2f} <b>&", "1", "2", "3"} < set(shown)
     assert " ".join(shown).endswith(f"{actual.caption} Ranked without the tide.")
 
@@ -181,11 +182,11 @@ def test_the_picture_names_every_model_with_its_rank_and_holds_its_caption_as_te
 @pytest.mark.integration
 def test_the_picture_is_the_same_bytes_each_time_in_the_readers_colours(tmp_path: Path) -> None:
     actual = replace(diagram(ordered(4, 9)), pairs=[[1.0] * 4] * 4)  # so that a bar joins them all
-    picture = svg(actual)
+    picture = draw_diagram(actual)
     code = (
         "import sys, pickle, matplotlib; matplotlib.rcParams['font.size'] = 20\n"
-        "from longwave.platform.boards.diagram import svg\n"
-        "sys.stdout.buffer.write(svg(pickle.load(sys.stdin.buffer)).encode())"
+        "from longwave.platform.figures.critical_difference import draw_diagram\n"
+        "sys.stdout.buffer.write(draw_diagram(pickle.load(sys.stdin.buffer)).encode())"
     )
     assert picture.count("stroke-width: 3;") == 1
     for seed in "123":
@@ -195,8 +196,8 @@ def test_the_picture_is_the_same_bytes_each_time_in_the_readers_colours(tmp_path
     assert set(re.findall(r"(?:fill|stroke): ?([^;\"]+)", picture)) == {"none", "currentColor"}
     assert "#0" not in picture.replace('href="#', "") and "metadata" not in picture
     for name in ("a.svg", "a.pdf", "a.png"):
-        save(actual, tmp_path / name)
-        save(actual, tmp_path / f"again-{name}")
+        save_diagram(actual, tmp_path / name)
+        save_diagram(actual, tmp_path / f"again-{name}")
         assert (tmp_path / name).read_bytes() == (tmp_path / f"again-{name}").read_bytes()
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == picture
     assert (tmp_path / "a.pdf").read_bytes()[:5] == b"%PDF-" and (tmp_path / "a.png").read_bytes()[1:4] == b"PNG"
@@ -204,7 +205,7 @@ def test_the_picture_is_the_same_bytes_each_time_in_the_readers_colours(tmp_path
 
 def test_a_bar_joins_the_models_that_are_not_told_apart() -> None:
     def bars(actual: Diagram) -> int:
-        return len(re.findall(r"stroke-width: 3;", svg(actual)))
+        return len(re.findall(r"stroke-width: 3;", draw_diagram(actual)))
 
     ranks = {"a": 1.0, "b": 2.0, "c": 3.0}
     apart, tied = 0.01, 0.5
@@ -220,9 +221,9 @@ def test_a_bar_joins_the_models_that_are_not_told_apart() -> None:
 def test_a_figure_is_written_as_one_of_three_kinds_of_file(tmp_path: Path) -> None:
     actual = diagram(ordered(3, 3))
     with pytest.raises(ConfigError, match=r"is written as \.svg, \.pdf, \.png, and 'a\.gif' is none of them\."):
-        save(actual, tmp_path / "a.gif")
+        save_diagram(actual, tmp_path / "a.gif")
     with pytest.raises(ConfigError, match=r"a\.svg cannot be written: .*\. Name another file\."):
-        save(actual, tmp_path / "absent/a.svg")
+        save_diagram(actual, tmp_path / "absent/a.svg")
 
 
 def on(tasks: Sequence[str]) -> list[Group]:
@@ -256,7 +257,7 @@ def test_an_edition_holds_the_figure_as_a_file_and_in_its_page(tmp_path: Path) -
     groups = on(("adding", "copy", "enso", "fitzhugh_nagumo", "lorenz96", "mackey_glass", "parity"))
     published(tmp_path / "one", groups)
     picture = (tmp_path / "one/critical-difference.svg").read_text(encoding="utf-8")
-    assert picture == svg(diagram(overview(rows(groups, []))))
+    assert picture == draw_diagram(diagram(overview(rows(groups, []))))
     assert "critical-difference.svg" in json.loads((tmp_path / "one/manifest.json").read_text())["files"]
     page = (tmp_path / "one/index.html").read_text(encoding="utf-8")
     heat_map, inside = re.findall(r"<figure>(.*?)</figure>", page, re.DOTALL)

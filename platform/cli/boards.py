@@ -112,25 +112,29 @@ def show_boards(
 
 
 def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
-    """Return the rows of the shipped edition, for some tasks or all, and print a note that it is shown.
+    """Return the rows of the newest edition that ships, or of some tasks in any edition, and print a note of it.
 
     Raises:
-        ConfigError: It has no board for a task.
+        ConfigError: None of them has a board for a task.
     """
-    from longwave.platform.editions.shipped import read_shipped, rows_of
+    from longwave.platform.editions.shipped import newest_rows, read_shipped
 
-    edition = read_shipped()
-    rows = rows_of(edition)
+    editions = read_shipped()
+    rows = newest_rows(editions.values())
     tasks_with_rows = {row.task for row in rows}
     titles = {row.task_title: row.task for row in rows}
     tasks = [task if task in tasks_with_rows else find_by_title(task, titles) for task in tasks]
     if unknown := [task for task in tasks if task not in tasks_with_rows]:
         advice = "They ship with the package; a sweep adds others: longwave sweep run FILE"
         raise ConfigError(did_you_mean("board", unknown[0], tasks_with_rows, advice))
+    shown, others = "what the editions that ship with the package have", ""
+    if not tasks:
+        newest, *earlier = editions
+        rows = newest_rows([editions[newest]])
+        shown = f"edition {newest}, which ships with the package"
+        others = f" Boards of edition {' and '.join(map(str, earlier))} are shown by name: longwave board TASK."
     typer.echo(
-        f"There is no store yet; below is {edition.title}, which ships with the package. "
-        "Make a board of your own with: longwave demo",
-        err=True,
+        f"There is no store yet; below is {shown}.{others} Make a board of your own with: longwave demo", err=True
     )
     return [row for row in rows if not tasks or row.task in tasks]
 

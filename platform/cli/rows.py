@@ -29,21 +29,22 @@ def open_store_of(*names: str, store: str | None) -> Iterator[Store]:
     """Open the store that has the rows of these names.
 
     Raises:
-        NoStoreError: There is no store; the message says so if the shipped edition has one of the rows.
+        NoStoreError: There is no store; the message says so if an edition that ships has one of the rows.
     """
     url = store_url(store)
     try:
         open_store = Store(url, create=False)
     except NoStoreError:
-        from longwave.platform.editions.shipped import FOLDER, names_row, read_shipped
+        from longwave.platform.editions.shipped import folder_of, names_row, read_shipped
 
-        edition = read_shipped()
-        if not (shipped := [name for name in names if names_row(edition, name)]):
-            raise
-        raise NoStoreError(
-            f"There is no store at {url} yet, and {shipped[0]} is of {edition.title}. Import it, in a checkout of "
-            f"Longwave, with: longwave import {FOLDER}{store_option(url)}"
-        ) from None
+        for number, edition in read_shipped().items():
+            for name in names:
+                if names_row(edition, name):
+                    raise NoStoreError(
+                        f"There is no store at {url} yet, and {name} is of {edition.title}. Import it, in a checkout "
+                        f"of Longwave, with: longwave import {folder_of(number)}{store_option(url)}"
+                    ) from None
+        raise
     with open_store:
         yield open_store
 

@@ -90,15 +90,20 @@ def test_several_workers_without_ray_are_refused_in_one_line(tmp_path: Path, mon
 
 
 @pytest.mark.integration
-def test_a_board_without_a_store_is_that_of_the_edition_that_ships(
+def test_a_board_without_a_store_is_that_of_the_newest_edition_that_ships(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path))
     monkeypatch.delenv("LONGWAVE_STORE", raising=False)
     assert main(["board"]) == 0
     shown = capsys.readouterr()
-    assert "of 18 boards separate networks" in shown.out and "below is Longwave, edition 1, which ships" in shown.err
-    assert main(["board", "parity"]) == 0 and "Parity: accuracy [%] ↑" in capsys.readouterr().out
-    assert main(["board", "adding"]) == 2 and "No board 'adding'" in capsys.readouterr().err
+    assert "Noise-padded digits" in shown.out and "Karate club" not in shown.out
+    assert "below is edition 2, which ships with the package. Boards of edition 1 are shown by name" in shown.err
+    assert main(["board", "parity"]) == 0
+    shown = capsys.readouterr()
+    assert "Parity: accuracy [%] ↑" in shown.out and "Parity, test set 2: accuracy [%] ↑" in shown.out
+    assert "below is what the editions that ship with the package have" in shown.err
+    assert main(["board", "pdigits"]) == 0 and capsys.readouterr().out.count("\nPermuted digits: accuracy") == 1
+    assert main(["board", "copy_memory"]) == 2 and "No board 'copy_memory'" in capsys.readouterr().err
     assert main(["board", "--store", f"sqlite:///{tmp_path}/none.db"]) == 2
     assert "There is no store at" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """The documentation site: ``make docs`` writes the reference from the code, then has Sphinx build all pages.
 
 A warning is an error; so is a link to a missing page or heading. External links are not checked. It also writes the
-pages of the shipped edition.
+pages of the editions that ship.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from docs.catalogue_pages import catalogue_pages
 from docs.reference import reference_pages
 from longwave.platform.editions.files import draw_files
 from longwave.platform.editions.publish import write
-from longwave.platform.editions.shipped import read_shipped, rows_of
+from longwave.platform.editions.shipped import folder_of, read_shipped, rows_of
 
 SOURCE = ROOT / "infra/docs"
 BUILT = ROOT / "build/docs"
@@ -37,11 +37,11 @@ def write_reference(folder: Path) -> None:
             file.write_text(text, encoding="utf-8")
 
 
-def draw_edition(folder: Path) -> None:
-    """Write the pages of the shipped edition to a folder."""
-    edition = read_shipped()
-    lacks = "they are in infra/board/edition-1/results of the repository."
-    write(folder, edition, draw_files(edition, rows_of(edition), None, lacks, {}))
+def draw_editions(folder: Path) -> None:
+    """Write the pages of each edition that ships to a subfolder, ``edition-1``."""
+    for number, edition in read_shipped().items():
+        lacks = f"they are in {folder_of(number)}/results of the repository."
+        write(folder / f"edition-{number}", edition, draw_files(edition, rows_of(edition), None, lacks, {}))
 
 
 class Links(HTMLParser):
@@ -73,7 +73,9 @@ def list_dead_links(site: Path) -> list[str]:
             page = (file.parent / unquote(address.path)).resolve() if address.path else file
             anchor = unquote(address.fragment)
             anchors = pages[page].anchors if page in pages else set()
-            by_script = "edition-1" in page.parts  # its script creates the anchors of rows
+            by_script = any(
+                part.startswith("edition-") for part in page.parts
+            )  # its script creates the anchors of rows
             if not page.exists() or (anchor and not by_script and anchor not in anchors):
                 dead.append(f"{file.relative_to(site.resolve())}: broken link {target}.")
     return dead
@@ -83,7 +85,7 @@ def build_site(out: Path = BUILT) -> int:
     """Write the reference, build the site in ``out`` with the edition's pages, and return Sphinx's exit status."""
     shutil.rmtree(out, ignore_errors=True)  # including obsolete pages
     write_reference(SOURCE / "reference")
-    draw_edition(out / "edition-1")
+    draw_editions(out)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     status = subprocess.run([*command, str(SOURCE), str(out)], cwd=SOURCE).returncode
     dead = list_dead_links(out)

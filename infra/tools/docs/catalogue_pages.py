@@ -16,7 +16,7 @@ from longwave.platform.api.modules import modules
 from longwave.platform.boards import answer
 from longwave.platform.boards.columns import named_columns
 from longwave.platform.boards.row import Row
-from longwave.platform.editions.shipped import read_shipped, rows_of
+from longwave.platform.editions.shipped import newest_rows, read_shipped
 from longwave.platform.literature.published import as_printed, published_rows, title
 from longwave.platform.registry import shipped_models, shipped_tasks
 from longwave.platform.render.tasks import shape_facts
@@ -57,8 +57,8 @@ def _index(heading: str, specs: Iterable[Any], about: Any) -> str:
 
 @cache
 def shipped_rows() -> Sequence[Row]:
-    """Return the rows of edition 1."""
-    return rows_of(read_shipped())
+    """Return the rows of each board in the newest edition that has it."""
+    return newest_rows(read_shipped().values())
 
 
 def model_page(spec: ModelSpec) -> str:
@@ -86,7 +86,7 @@ def model_page(spec: ModelSpec) -> str:
            table(("task", "hidden", "setting", "note"), best)] if best else []),
         "## Our results",
         _which_editions("board"),
-        _our_results(rows, by_board=False) or "Edition 1 has none.",
+        _our_results(rows, by_board=False) or "No edition has one.",
         "## Published results",
         _published(printed, "task") or "No paper here prints one.",
     )  # fmt: skip
@@ -126,7 +126,7 @@ def task_page(spec: TaskSpec) -> str:
         table(("recipe for", "says"), recipes),
         "## Our results",
         _which_editions(f"board {spec.name}"),
-        _our_results(rows, by_board=True) or "Edition 1 has none.",
+        _our_results(rows, by_board=True) or "No edition has one.",
         "## Published results",
         _published(printed, "model") or "No paper here prints one.",
     )
@@ -143,7 +143,7 @@ def _recipe(spec: TaskSpec, model: str) -> str:
 
 
 def _our_results(rows: Sequence[Row], by_board: bool) -> str:
-    """Return tables of edition 1's results: for a task one per board, for a model one with the board in each line."""
+    """Return tables of the editions' results: for a task one per board, for a model one with the board in each line."""
     columns = named_columns(RESULT_COLUMNS)
     if by_board:
         parts = []
@@ -161,9 +161,9 @@ def _our_results(rows: Sequence[Row], by_board: bool) -> str:
 
 
 def _which_editions(command: str) -> str:
-    """Return of which edition the results on a page are, and how to see those of the next."""
+    """Return of which edition the results on a page are, and how to see their trainings."""
     shown = code(f"longwave import infra/board/edition-1 infra/board/edition-2 && longwave {command}")
-    return f"Rows of edition 1, which ships with the package; in a checkout, {shown} shows both editions."
+    return f"Each board is that of the newest edition that has it. In a checkout, {shown} shows all of them."
 
 
 def _published(rows: Sequence[Mapping[str, Any]], other: str) -> str:

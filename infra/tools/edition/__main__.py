@@ -27,7 +27,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
 from edition.bundles import import_missing, keep_finished, keep_unfinished
-from edition.folders import SHOWN, EditionFolders, longwave, query, read_state
+from edition.folders import FIRST, EditionFolders, longwave, query, read_state
 from edition.pages import publish
 from edition.sweeps import ModelSweep, list_missing, list_sweeps
 from longwave.platform.errors import NoStoreError
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str], folders: EditionFolders | None = None) -> Non
     parser = ArgumentParser("python -m edition", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help="parts of names of boards' files")
     parser.add_argument("--models", type=lambda text: text.split(","), default=[], help="models, with commas between")
-    parser.add_argument("--edition", type=int, default=SHOWN, help="number of the edition")
+    parser.add_argument("--edition", type=int, default=FIRST, help="number of the edition")
     parser.add_argument("--workers", type=int, help="packs at a time")
     parser.add_argument(
         "--keep", action="store_true", help="train nothing; save the finished part of unfinished sweeps"

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edition.folders import LONGWAVE, SHOWN, EditionFolders
+from edition.folders import FIRST, LONGWAVE, EditionFolders
 from longwave.platform.boards.columns import record
 from longwave.platform.boards.row import SHORT
 from longwave.platform.storage.boards import read_board
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="default: a fresh one")
     parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--edition", type=int, default=SHOWN, help="number of the edition")
+    parser.add_argument("--edition", type=int, default=FIRST, help="number of the edition")
     parser.add_argument("--list", action="store_true", help="train nothing")
     options = parser.parse_args(arguments)
     if options.rows < 1:

@@ -18,13 +18,13 @@ from tree import ROOT
 from longwave.files import atomic_file
 from longwave.platform.boards.trust import shipped
 from longwave.platform.editions.folder import FOLDER
-from longwave.platform.editions.shipped import FILE
+from longwave.platform.editions.shipped import file_of
 from longwave.platform.exchange.bundle import ENDING
 
 LONGWAVE = [sys.executable, "-m", "longwave"]
 """The command, in this Python."""
-SHOWN = 1
-"""Number of the edition that the package shows where there is no store yet."""
+FIRST = 1
+"""Number of the edition that is meant if none is named."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class EditionFolders:
         home: Data folder of the training, with its store.
         trust: List of trusted hashes in the package.
         readme: The README, which shows the edition's answer.
-        shipped: The edition in the package.
+        shipped: The edition's file in the package.
         submissions: Folder of submissions by others.
         number: Of the edition.
     """
@@ -47,30 +47,31 @@ class EditionFolders:
     home: Path = ROOT / ".edition-1"
     trust: Path = ROOT / "platform/boards/trust.txt"
     readme: Path = ROOT / "README.md"
-    shipped: Path = FILE
+    shipped: Path = file_of(FIRST)
     submissions: Path = ROOT / "submissions"
     number: int = 1
 
     @classmethod
     def of_edition(cls, number: int) -> EditionFolders:
         """Return the folders of an edition of the repository."""
-        return cls(sweeps=ROOT / f"infra/sweeps/edition{number}", home=ROOT / f".edition-{number}", number=number)
+        return cls(
+            sweeps=ROOT / f"infra/sweeps/edition{number}",
+            home=ROOT / f".edition-{number}",
+            shipped=file_of(number),
+            number=number,
+        )
 
     @property
     def command(self) -> str:
         """The command that trains and publishes it: ``make edition EDITION=2``."""
-        return "make edition" + (f" EDITION={self.number}" if self.number != SHOWN else "")
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the package shows this edition."""
-        return self.number == SHOWN
+        return "make edition" + (f" EDITION={self.number}" if self.number != FIRST else "")
 
     @property
     def next_edition(self) -> EditionFolders:
         """The folders of the edition after it."""
         number = self.number + 1
-        return replace(self, sweeps=self.sweeps.with_name(f"edition{number}"), number=number)
+        sweeps, file = self.sweeps.with_name(f"edition{number}"), self.shipped.with_name(file_of(number).name)
+        return replace(self, sweeps=sweeps, shipped=file, number=number)
 
     @property
     def edition(self) -> Path:

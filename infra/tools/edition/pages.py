@@ -64,8 +64,7 @@ def publish(folders: EditionFolders) -> None:
                 draws=[draw for name, sweep in searches for draw in list_draws(sweep, store, name)],
             )
             write_report(rows, findings, made, pages, folders)
-        if folders.is_shown:
-            ship(made, folders.shipped)
+        ship(made, folders.shipped)
         replace_pages(pages, folders.edition)
     size = sum(file.stat().st_size for file in folders.edition.rglob("*") if file.is_file())
     print(f"{folders.edition}: {size / 1e6:.1f} MB")

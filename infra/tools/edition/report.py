@@ -17,7 +17,7 @@ from markdown_parts import table
 from tree import ROOT
 
 from edition.draws import RungDraw, describe_draws
-from edition.folders import SHOWN, EditionFolders
+from edition.folders import FIRST, EditionFolders
 from edition.searches import (
     OF_A_SECOND_SEARCH,
     OF_RETRAININGS,
@@ -103,7 +103,7 @@ def _update_readme(rows: Sequence[Row], folders: EditionFolders) -> None:
         folders.heat_map.write_text(figure.svg(WIDTH), encoding="utf-8")
 
 
-def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: str, number: int = SHOWN) -> str:
+def format_report(rows: Sequence[Row], findings: Findings, title: str, edition: str, number: int = FIRST) -> str:
     """Return the report as Markdown; each mention of a row links to it in the edition's page.
 
     Args:

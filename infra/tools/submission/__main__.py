@@ -25,7 +25,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from edition.folders import LONGWAVE, SHOWN, EditionFolders, trust_bundle
+from edition.folders import FIRST, LONGWAVE, EditionFolders, trust_bundle
 
 from longwave.platform.boards.row import SHORT
 from longwave.platform.editions.changes import REASONS, Change, difference, list_changes
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command line, and return the exit status; see the module."""
     parser = ArgumentParser("python -m submission", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--edition", type=Path, default=EditionFolders.of_edition(SHOWN).edition)
+    parser.add_argument("--edition", type=Path, default=EditionFolders.of_edition(FIRST).edition)
     parser.add_argument("--comment", type=Path)
     parser.add_argument("--seconds", type=float, default=Limits().seconds, help="most that a replay of one trial takes")
     parser.add_argument("--trust", type=Path, help="list of trusted bundles; it is added there if it is replayed")

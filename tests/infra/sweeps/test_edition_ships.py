@@ -31,7 +31,7 @@ UNFINISHED = 1_000_000
 EDITIONS = [
     EditionFolders.of_edition(int(path.name.removeprefix("edition"))) for path in FOLDERS.sweeps.parent.glob("edition*")
 ]
-"""All editions in the repository, of which the README shows one."""
+"""All editions in the repository."""
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +100,9 @@ def test_the_report_beside_an_edition_is_of_it_and_holds_what_people_wrote(
     assert linked <= keys and retrained <= linked
 
 
-def test_the_edition_in_the_package_is_the_published_one(import_edition: Callable[[int], Edition]) -> None:
-    shipped = read_shipped()
-    assert shipped.sha256 == import_edition(1).sha256
-    names = {row.label for row in rows_of(shipped) if row.task == "parity"}
-    assert {"LEM", "majority"} <= names
+def test_the_editions_in_the_package_are_the_published_ones(import_edition: Callable[[int], Edition]) -> None:
+    editions = read_shipped()
+    assert [*editions] == sorted((folders.number for folders in EDITIONS), reverse=True)
+    for number, edition in editions.items():
+        assert edition.sha256 == import_edition(number).sha256
+        assert {"LEM", "majority"} <= {row.label for row in rows_of(edition) if row.task == "parity"}

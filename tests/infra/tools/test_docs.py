@@ -121,7 +121,14 @@ def test_pages_of_what_is_gone_are_removed(tmp_path: Path, monkeypatch: pytest.M
 def test_the_site_is_built_without_a_warning_or_a_dead_link(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert build_site(tmp_path / "site") == 0
     assert capfd.readouterr().err == ""
-    for page in ("index", "tutorials/own_model", "methods", "reference/models/lem", "edition-1/index"):
+    for page in (
+        "index",
+        "tutorials/own_model",
+        "methods",
+        "reference/models/lem",
+        "edition-1/index",
+        "edition-2/index",
+    ):
         assert (tmp_path / f"site/{page}.html").exists()
 
 

@@ -47,6 +47,18 @@ def living_processes(processes: Births) -> list[psutil.Process]:
     return alive
 
 
+def peak_memory(process: int | None = None) -> int | None:
+    """Return the largest resident memory of a process, or of this one, in bytes; None if it is gone or not on Linux.
+
+    getrusage would include the peak of the parent process.
+    """
+    try:
+        lines = (PROC / f"{process or 'self'}/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), None)
+
+
 def give_niceness_to_session() -> None:
     """Give the session of this process the niceness of the process, if the system is Linux and that is above 0.
 

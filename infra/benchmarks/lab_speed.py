@@ -29,7 +29,7 @@ from chromium import (
     run_server,
 )
 from plain_page import measure_plain
-from scale_parts import peak_memory
+from scale_parts import peak_mib
 
 from longwave.files import atomic_file
 from longwave.platform.bench.board import fill_store
@@ -166,7 +166,7 @@ async def _visited(
         visitors = [_clicking(browser, address, k, report, turns[1]) for k in range(report.sessions)]
         await asyncio.gather(*visitors)
         await browser.close()
-    return peak_memory(server.pid)
+    return peak_mib(server.pid)
 
 
 async def _board(browser: Browser, address: str, number: int) -> Page:

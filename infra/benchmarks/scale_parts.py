@@ -22,6 +22,7 @@ from rich.console import Console
 from scale_shares import Shares
 from virtual_workers import trial_curve, trial_end
 
+from longwave.platform.processes import peak_memory
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.boards import read_board
@@ -114,9 +115,9 @@ def measure_plan(url: str, size: ScaleSize) -> dict[str, Any]:
     with Store(url) as store:
         began = time.perf_counter()
         sweep = store_plan(resolve(size.file), store)
-        base = peak_memory()
+        base = peak_mib()
         trials = plan_trials(sweep, store)
-        return {"seconds": time.perf_counter() - began, "trials": len(trials), "base": base, "peak": peak_memory()}
+        return {"seconds": time.perf_counter() - began, "trials": len(trials), "base": base, "peak": peak_mib()}
 
 
 def measure_run(
@@ -139,7 +140,7 @@ def measure_run(
             "cpu": used,
             "epochs": recorder.epochs,
             "reports": recorder.reports,
-            "peak": peak_memory(),
+            "peak": peak_mib(),
         }
         latencies = {kind: percentiles(took) for kind, took in recorder.latencies.items()}
         first = {"first": recorder.first - began, "first_cpu": recorder.first_cpu - cpu}
@@ -223,10 +224,6 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     return {"count": len(ranked), **{name: 1000 * value for name, value in {**at, "most": ranked[-1]}.items()}}
 
 
-def peak_memory(process: int | None = None) -> float:
+def peak_mib(process: int | None = None) -> float:
     """Return the peak memory of a process, or of this one, in MiB; 0 if the system does not report it."""
-    try:
-        lines = Path(f"/proc/{process or 'self'}/status").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)
+    return (peak_memory(process) or 0) / 2**20

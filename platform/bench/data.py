@@ -31,12 +31,12 @@ from longwave.platform.training.feed import epoch_batches
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.bench.data import accept_made_up
+from longwave.platform.processes import peak_memory
 task = get_task(sys.argv[1])
 if sys.argv[3]:
     accept_made_up(task.files.folder)
-def mib():  # getrusage would include the peak of the parent process
-    with open("/proc/self/status") as facts:
-        return next(int(line.split()[1]) for line in facts if line.startswith("VmHWM")) / 1024
+def mib():
+    return peak_memory() / 2**20
 before = mib()
 data, recipe = task.load(task.variant), task.recipe("")
 config = TrialConfig(task.name, task.variant, "", "", {}, {}, recipe.hidden, recipe.batch, 1, "search", 1,

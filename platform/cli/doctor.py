@@ -12,9 +12,10 @@ import typer
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.doctor import collect_findings
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import store_url
+from longwave.platform.paths import sqlite_file, store_url
 from longwave.platform.render import terminal
 from longwave.platform.render.doctor import print_findings, print_repaired
+from longwave.platform.wording import describe_count
 
 
 def examine_installation(
@@ -52,22 +53,21 @@ def _repair_store(store: str | None, repair: bool, to: Path | None) -> int:
     from longwave.platform.storage.secrets import remove_secrets
 
     url = store_url(store)
-    head, _, file = url.partition(":///")
-    if not repair or (to is not None and head != "sqlite"):
+    file = sqlite_file(url)
+    if not repair or (to is not None and file is None):
         raise ConfigError("--to goes with --repair, and with a store that is a SQLite file.")
-    in_place = head != "sqlite" or (to is None and Path(file).is_file() and not find_damage_at(url))
-    if in_place:
+    if file is None or (to is None and file.is_file() and not find_damage_at(url)):
         with terminal.show_waiting("Looking for passwords"), Database(url, create=False) as open_store:
             removed = remove_secrets(open_store)
-        if removed or head != "sqlite":
-            terminal.print_line(f"Passwords removed from {removed} texts of the store.")
+        if removed or file is None:
+            terminal.print_line(f"Passwords removed from {describe_count(removed, 'text')} of the store.")
             return 0
     with terminal.show_waiting("Saving what is readable"):
-        saved = repair_store(Path(file), to)
+        saved = repair_store(file, to)
         with Database(f"sqlite:///{saved.file}") as repaired:
             removed = remove_secrets(repaired)
     print_repaired(saved)
     if removed:
         advice = "The old file still contains them: delete it once the new one is in use"
-        terminal.print_line(f"Passwords removed from {removed} texts of the new store. {advice}.")
+        terminal.print_line(f"Passwords removed from {describe_count(removed, 'text')} of the new store. {advice}.")
     return 1 if any(table.lost != 0 for table in saved.tables) else 0

@@ -12,6 +12,7 @@ from typing import Protocol
 import psutil
 import torch
 
+from longwave.platform.processes import peak_memory
 from longwave.platform.records.probe import Probe, load_key
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training import energy, environment
@@ -97,11 +98,7 @@ class CoreGauge:
 
     def peak(self) -> int:
         """Return the growth in bytes, at least one page."""
-        try:
-            status = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
-            peak = int(status) * 1024
-        except (OSError, IndexError):
-            peak = psutil.Process().memory_info().rss
+        peak = peak_memory() or psutil.Process().memory_info().rss
         return max(peak - self._before, os.sysconf("SC_PAGE_SIZE"))
 
     def busy(self) -> float | None:

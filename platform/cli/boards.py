@@ -111,8 +111,12 @@ def show_boards(
         print_overviews(shown, pool, format, saturated, numbers)
 
 
-def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
+def _shipped_rows(tasks: Sequence[str], every_edition: bool = False) -> list[Row]:
     """Return the rows of the newest edition that ships, or of some tasks in any edition, and print a note of it.
+
+    Args:
+        tasks: Registry keys or titles; empty for all.
+        every_edition: Whether boards that only an earlier edition has are included without being named.
 
     Raises:
         ConfigError: None of them has a board for a task.
@@ -128,7 +132,7 @@ def _shipped_rows(tasks: Sequence[str]) -> list[Row]:
         advice = "They ship with the package; a sweep adds others: longwave sweep run FILE"
         raise ConfigError(did_you_mean("board", unknown[0], tasks_with_rows, advice))
     shown, others = "what the editions that ship with the package have", ""
-    if not tasks:
+    if not tasks and not every_edition:
         newest, *earlier = editions
         rows = newest_rows([editions[newest]])
         shown = f"edition {newest}, which ships with the package"
@@ -164,10 +168,16 @@ def compare_models(
 
     Example: longwave compare lem lstm
     """
-    with open_store_of(a, b, store=store) as open_store:
-        only = resolve_tasks(open_store, [] if task is None else [task])
-        rows = read_board(open_store, None, Pool(trust=trust or ()))
-        first, second = (compare.resolve(rows, name) for name in (a, b))
+    only = [] if task is None else [task]
+    try:
+        with open_store_of(a, b, store=store) as open_store:
+            only = resolve_tasks(open_store, only)
+            rows = read_board(open_store, None, Pool(trust=trust or ()))
+    except NoStoreError:
+        if store or trust:
+            raise
+        rows, only = _shipped_rows(only, every_edition=True), []
+    first, second = (compare.resolve(rows, name) for name in (a, b))
     print_comparison(compare.compare(rows, first, second, margin, *only), format)
 
 

@@ -90,7 +90,7 @@ def test_several_workers_without_ray_are_refused_in_one_line(tmp_path: Path, mon
 
 
 @pytest.mark.integration
-def test_a_board_without_a_store_is_that_of_the_newest_edition_that_ships(
+def test_without_a_store_boards_and_comparisons_are_those_of_the_editions_that_ship(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path))
@@ -104,6 +104,11 @@ def test_a_board_without_a_store_is_that_of_the_newest_edition_that_ships(
     assert "Parity: accuracy [%] ↑" in shown.out and "Parity, test set 2: accuracy [%] ↑" in shown.out
     assert "below is what the editions that ship with the package have" in shown.err
     assert main(["board", "pdigits"]) == 0 and capsys.readouterr().out.count("\nPermuted digits: accuracy") == 1
+    assert main(["compare", "lem", "gru", "--task", "digits"]) == 0
+    shown = capsys.readouterr()
+    assert "LEM and GRU are not significantly different on Sequential digits" in " ".join(shown.out.split())
+    assert "below is what the editions that ship" in shown.err
+    assert main(["compare", "lem", "gru", "--task", "copy_memory"]) == 2
     assert main(["board", "copy_memory"]) == 2 and "No board 'copy_memory'" in capsys.readouterr().err
     assert main(["board", "--store", f"sqlite:///{tmp_path}/none.db"]) == 2
     assert "There is no store at" in capsys.readouterr().err

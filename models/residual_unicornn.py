@@ -38,10 +38,8 @@ class ResidualUnICORNN(UnICORNN):
     def check_options(cls, options: Mapping[str, OptionValue]) -> None:
         """Refuse as many layers as are skipped: none of them would have a Λ."""
         if options["layers"] == options["skip"]:
-            raise ValueError(
-                f"layers {options['layers']} with skip {options['skip']} has no skip connection. "
-                f"Set layers to {MOST_LAYERS} or fewer, but more than skip."
-            )
+            words = f"layers {options['layers']} with skip {options['skip']} has no skip connection"
+            raise ValueError(f"{words}. Set layers above skip, up to {MOST_LAYERS}.")
 
     def layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
         """Return V, w, b, c, and Lambda (d, inputs of layer l − S) above layer S."""

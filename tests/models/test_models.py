@@ -202,7 +202,7 @@ def test_a_search_draws_no_step_that_a_trainable_cornn_refuses() -> None:
         (
             "residual_unicornn",
             {"layers": 3, "skip": 3},
-            "layers 3 with skip 3 has no skip connection. Set layers to 6 or fewer, but more than skip.",
+            "layers 3 with skip 3 has no skip connection. Set layers above skip, up to 6.",
         ),
     ],
 )

@@ -73,10 +73,8 @@ def list_dead_links(site: Path) -> list[str]:
             page = (file.parent / unquote(address.path)).resolve() if address.path else file
             anchor = unquote(address.fragment)
             anchors = pages[page].anchors if page in pages else set()
-            by_script = any(
-                part.startswith("edition-") for part in page.parts
-            )  # its script creates the anchors of rows
-            if not page.exists() or (anchor and not by_script and anchor not in anchors):
+            in_edition = any(part.startswith("edition-") for part in page.parts)  # a script makes its anchors
+            if not page.exists() or (anchor and not in_edition and anchor not in anchors):
                 dead.append(f"{file.relative_to(site.resolve())}: broken link {target}.")
     return dead
 

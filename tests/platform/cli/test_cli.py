@@ -260,7 +260,12 @@ def test_a_command_without_words_shows_its_help(group: list[str], capsys: pytest
 
 
 def test_looking_before_anything_ran_says_what_to_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["compare", "lem", "gru"], ["sweep", "status", "demo"], ["sweep", "resume", "demo"]):
+    for command in (
+        ["budget"],
+        ["compare", "lem", "gru", "--trust", "0123456789"],
+        ["sweep", "status", "demo"],
+        ["sweep", "resume", "demo"],
+    ):
         assert "Make one with: longwave sweep run FILE" in failed(capsys, *command)
     assert not (home / "longwave.db").exists()
 

@@ -35,18 +35,18 @@ from longwave.platform.processes import peak_memory
 task = get_task(sys.argv[1])
 if sys.argv[3]:
     accept_made_up(task.files.folder)
-def mib():
+def peak_mib():
     return peak_memory() / 2**20
-before = mib()
+before = peak_mib()
 data, recipe = task.load(task.variant), task.recipe("")
 config = TrialConfig(task.name, task.variant, "", "", {}, {}, recipe.hidden, recipe.batch, 1, "search", 1,
                      steps=recipe.steps, task_version=task.version, model_version="")
-batches, loaded, start = epoch_batches([config], data, 1), mib(), time.perf_counter()
+batches, loaded, start = epoch_batches([config], data, 1), peak_mib(), time.perf_counter()
 for _, batch in zip(range(int(sys.argv[2])), batches):
     pass
 ms = 1000 * (time.perf_counter() - start) / int(sys.argv[2])
 shape = list(getattr(batch, batch.INPUTS[0]).shape)
-print(json.dumps({"before": before, "loaded": loaded, "peak": mib(), "ms": ms, "shape": shape}))
+print(json.dumps({"before": before, "loaded": loaded, "peak": peak_mib(), "ms": ms, "shape": shape}))
 """
 
 

@@ -124,7 +124,9 @@ def _shipped_rows(tasks: Sequence[str], every_edition: bool = False) -> list[Row
     from longwave.platform.editions.shipped import newest_rows, read_shipped
 
     editions = read_shipped()
-    rows = newest_rows(editions.values())
+    newest, *earlier = editions
+    only_newest = not tasks and not every_edition
+    rows = newest_rows([editions[newest]] if only_newest else editions.values())
     tasks_with_rows = {row.task for row in rows}
     titles = {row.task_title: row.task for row in rows}
     tasks = [task if task in tasks_with_rows else find_by_title(task, titles) for task in tasks]
@@ -132,9 +134,7 @@ def _shipped_rows(tasks: Sequence[str], every_edition: bool = False) -> list[Row
         advice = "They ship with the package; a sweep adds others: longwave sweep run FILE"
         raise ConfigError(did_you_mean("board", unknown[0], tasks_with_rows, advice))
     shown, others = "what the editions that ship with the package have", ""
-    if not tasks and not every_edition:
-        newest, *earlier = editions
-        rows = newest_rows([editions[newest]])
+    if only_newest:
         shown = f"edition {newest}, which ships with the package"
         others = f" Boards of edition {' and '.join(map(str, earlier))} are shown by name: longwave board TASK."
     typer.echo(

@@ -25,7 +25,7 @@ def folder_of(number: int) -> str:
     return f"infra/board/edition-{number}"
 
 
-def ship(edition: Edition, file: Path) -> None:
+def write_shipped(edition: Edition, file: Path) -> None:
     """Write an edition to the package; equal editions give equal bytes."""
     text = json.dumps(edition.to_dict(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     with atomic_file(file) as temporary:

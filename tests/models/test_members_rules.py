@@ -30,7 +30,7 @@ def relevant(spec: ModelSpec, options: Options) -> list[Param]:
     return list(spec.layer.relevant({**spec.defaults, **options}))
 
 
-def irrelevant(spec: ModelSpec, options: Options) -> list[Param]:
+def list_irrelevant(spec: ModelSpec, options: Options) -> list[Param]:
     names = {p.name for p in relevant(spec, options)}
     return [p for p in spec.layer.PARAMS if p.name not in names]
 
@@ -40,7 +40,7 @@ def every_param(relevant_ones: bool = True) -> list[Any]:
     return [
         pytest.param(*case.values, p, id=f"{case.id}-{p.name}")
         for case in every_case()
-        for p in (relevant(*case.values) if relevant_ones else irrelevant(*case.values))
+        for p in (relevant(*case.values) if relevant_ones else list_irrelevant(*case.values))
     ]
 
 

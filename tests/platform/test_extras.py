@@ -11,6 +11,7 @@ import pytest
 from tree import ROOT
 
 from longwave.platform.cli.main import EXTRAS, main
+from longwave.platform.editions.shipped import read_shipped
 from longwave.platform.errors import WorkerError
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.run import executor
@@ -97,7 +98,8 @@ def test_without_a_store_boards_and_comparisons_are_those_of_the_editions_that_s
     monkeypatch.delenv("LONGWAVE_STORE", raising=False)
     assert main(["board"]) == 0
     shown = capsys.readouterr()
-    assert "Noise-padded digits" in shown.out and "Karate club" not in shown.out
+    boards = {(row["task"], row["variant"]) for row in read_shipped()[2].rows}
+    assert f"of {len(boards)} boards separate networks" in shown.out and "Karate club" not in shown.out
     assert "below is edition 2, which ships with the package. Boards of edition 1 are shown by name" in shown.err
     assert main(["board", "parity"]) == 0
     shown = capsys.readouterr()

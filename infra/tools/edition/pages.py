@@ -19,7 +19,7 @@ from edition.sweeps import list_missing, list_sweeps
 from longwave.platform.about import write_catalogue
 from longwave.platform.editions.folder import FOLDER
 from longwave.platform.editions.publish import publish as write_edition
-from longwave.platform.editions.shipped import ship
+from longwave.platform.editions.shipped import write_shipped
 from longwave.platform.exchange import bundle
 from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.group import Pool
@@ -64,7 +64,7 @@ def publish(folders: EditionFolders) -> None:
                 draws=[draw for name, sweep in searches for draw in list_draws(sweep, store, name)],
             )
             write_report(rows, findings, made, pages, folders)
-        ship(made, folders.shipped)
+        write_shipped(made, folders.shipped)
         replace_pages(pages, folders.edition)
     size = sum(file.stat().st_size for file in folders.edition.rglob("*") if file.is_file())
     print(f"{folders.edition}: {size / 1e6:.1f} MB")
